@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"fmt"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"dwnet/hw"
@@ -61,3 +64,100 @@ type Access struct {
 
 // LostKickTime is how long OWN may wait for its poll demand before [RuleLostKick] fires.
 const LostKickTime = 250 * time.Millisecond
+
+const (
+	defaultRXFIFO   = 4096
+	defaultTXFIFO   = 2048
+	defaultBus      = 8
+	defaultDMARate  = 600e6
+	defaultAutoneg  = 2 * time.Millisecond
+	defaultMaxViol  = 100
+	csrClockHz      = 159375000 // Meson8b clk81: 637.5 MHz / 4
+	resetTime       = 3 * time.Microsecond
+	minDMARate      = 1000
+	maxFIFO         = 1 << 16
+	maxMemory       = 1 << 30
+	addressOUI0     = 0x02 // locally administered
+	boardNameFormat = "sim%d"
+)
+
+// phyModes are the device tree's names of the wirings.
+var phyModes = map[string]hw.InterfaceMode{
+	"": hw.ModeRGMIIID, "rgmii": hw.ModeRGMII, "rgmii-id": hw.ModeRGMIIID, "rgmii-rxid": hw.ModeRGMIIRXID,
+	"rgmii-txid": hw.ModeRGMIITXID, "rmii": hw.ModeRMII, "mii": hw.ModeMII,
+}
+
+// boardCount numbers the boards of the process.
+var boardCount atomic.Uint32
+
+// complete fills in the defaults and says which field is wrong.
+func (o *Options) complete() error {
+	bad := func(field string, v any) error {
+		return fmt.Errorf("sim: %w: Options.%s %v", hw.ErrConfig, field, v)
+	}
+	set := func(p *int, def int) {
+		if *p == 0 {
+			*p = def
+		}
+	}
+	set(&o.RXFIFOBytes, defaultRXFIFO)
+	set(&o.TXFIFOBytes, defaultTXFIFO)
+	set(&o.BusBytes, defaultBus)
+	set(&o.MemoryBytes, defaultMemoryBytes)
+	set(&o.MaxViolations, defaultMaxViol)
+	if o.DMABytesPerSecond == 0 {
+		o.DMABytesPerSecond = defaultDMARate
+	}
+	if o.AutonegTime == 0 {
+		o.AutonegTime = defaultAutoneg
+	}
+	_, modeOK := phyModes[o.PHYMode]
+	switch {
+	case o.PHYAddress < 0 || o.PHYAddress > 31:
+		return bad("PHYAddress", o.PHYAddress)
+	case !modeOK:
+		return bad("PHYMode", strconv.Quote(o.PHYMode))
+	case o.RXFIFOBytes < 256 || o.RXFIFOBytes > maxFIFO:
+		return bad("RXFIFOBytes", o.RXFIFOBytes)
+	case o.TXFIFOBytes < 256 || o.TXFIFOBytes > maxFIFO:
+		return bad("TXFIFOBytes", o.TXFIFOBytes)
+	case o.BusBytes != 4 && o.BusBytes != 8 && o.BusBytes != 16:
+		return bad("BusBytes", o.BusBytes)
+	case o.MemoryBytes < 4096 || o.MemoryBytes > maxMemory:
+		return bad("MemoryBytes", o.MemoryBytes)
+	case o.DMABytesPerSecond < minDMARate:
+		return bad("DMABytesPerSecond", o.DMABytesPerSecond)
+	case o.AutonegTime < 0:
+		return bad("AutonegTime", o.AutonegTime)
+	case o.MaxViolations < 0:
+		return bad("MaxViolations", o.MaxViolations)
+	case o.Address[0]&1 != 0:
+		return bad("Address", "is a group address")
+	}
+	n := boardCount.Add(1) - 1
+	if o.Name == "" {
+		o.Name = fmt.Sprintf(boardNameFormat, n)
+	}
+	if o.Address == ([6]byte{}) {
+		o.Address = [6]byte{addressOUI0, 0x00, 0x1E, 0x06, byte((n + 1) >> 8), byte(n + 1)}
+	}
+	return nil
+}
+
+// feature is the board's hardware feature word.
+func (o *Options) feature() uint32 {
+	v := uint32(featureS805)
+	if o.EnhancedDescriptors {
+		v |= featEnhanced
+	}
+	if o.RXFIFOBytes <= 2048 {
+		v &^= featRXFIFO2K
+	}
+	switch phyModes[o.PHYMode] {
+	case hw.ModeRMII:
+		v = v&^(7<<featPHY) | phyRMII<<featPHY
+	case hw.ModeMII:
+		v &^= 7 << featPHY
+	}
+	return v
+}

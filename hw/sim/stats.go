@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // BoardStats are cumulative counts since the board was made. Frames and bytes are as on the wire, without preamble, with
 // padding and without FCS.
@@ -57,4 +60,34 @@ type CableStats struct {
 	HostStall time.Duration
 	// Elapsed is the simulated time since the cable was connected, without HostStall.
 	Elapsed time.Duration
+}
+
+// counters are BoardStats as they are kept.
+type counters struct {
+	txFrames, txBytes, rxFrames, rxBytes                                            atomic.Uint64
+	txNoLink, txSpeed, txAborted                                                    atomic.Uint64
+	dropDisabled, dropSpeed, dropFilter, dropControl, dropCRC, dropRunt, dropGiant  atomic.Uint64
+	dropChecksum, dropDescriptor, dropOverflow, truncated                           atomic.Uint64
+	txKicks, rxKicks, dmaReads, dmaWrites, cpuReads, cpuWrites, regReads, regWrites atomic.Uint64
+	mdioReads, mdioWrites, interrupts, interruptsLost, softResets, violations       atomic.Uint64
+}
+
+// Stats returns the board's counts so far.
+func (b *Board) Stats() BoardStats {
+	c := &b.cnt
+	return BoardStats{
+		TXFrames: c.txFrames.Load(), TXBytes: c.txBytes.Load(), RXFrames: c.rxFrames.Load(), RXBytes: c.rxBytes.Load(),
+		TXNoLink: c.txNoLink.Load(), TXSpeed: c.txSpeed.Load(), TXAborted: c.txAborted.Load(),
+		RXDropDisabled: c.dropDisabled.Load(), RXDropSpeed: c.dropSpeed.Load(), RXDropFilter: c.dropFilter.Load(),
+		RXDropControl: c.dropControl.Load(), RXDropCRC: c.dropCRC.Load(), RXDropRunt: c.dropRunt.Load(),
+		RXDropGiant: c.dropGiant.Load(), RXDropChecksum: c.dropChecksum.Load(), RXDropDescriptor: c.dropDescriptor.Load(),
+		RXDropOverflow: c.dropOverflow.Load(), RXTruncated: c.truncated.Load(),
+		TXKicks: c.txKicks.Load(), RXKicks: c.rxKicks.Load(),
+		DMADescriptorReads: c.dmaReads.Load(), DMADescriptorWrites: c.dmaWrites.Load(),
+		CPUDescriptorReads: c.cpuReads.Load(), CPUDescriptorWrites: c.cpuWrites.Load(),
+		RegisterReads: c.regReads.Load(), RegisterWrites: c.regWrites.Load(),
+		MDIOReads: c.mdioReads.Load(), MDIOWrites: c.mdioWrites.Load(),
+		Interrupts: c.interrupts.Load(), InterruptsLost: c.interruptsLost.Load(),
+		SoftResets: c.softResets.Load(), Violations: c.violations.Load(),
+	}
 }

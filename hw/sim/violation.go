@@ -2,6 +2,8 @@ package sim
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -134,3 +136,57 @@ type Violation struct {
 }
 
 func (v Violation) String() string { return v.Rule.String() + ": " + v.Detail }
+
+// violations collects what the driver did wrong. It has a lock of its own, so that it can be told from anywhere.
+type violations struct {
+	b       *Board
+	waiting atomic.Bool // there are some to call OnViolation with
+
+	mu    sync.Mutex
+	all   []Violation
+	calls []Violation
+}
+
+// violate records a breach. OnViolation is called by the next flush.
+func (b *Board) violate(r Rule, format string, args ...any) {
+	b.cnt.violations.Add(1)
+	v := Violation{Rule: r, Time: b.clock.Now(), Detail: b.opts.Name + ": " + fmt.Sprintf(format, args...)}
+	b.viol.mu.Lock()
+	defer b.viol.mu.Unlock()
+	if len(b.viol.all) < b.opts.MaxViolations {
+		b.viol.all = append(b.viol.all, v)
+		if b.opts.OnViolation != nil {
+			b.viol.calls = append(b.viol.calls, v)
+			b.viol.waiting.Store(true)
+		}
+	}
+}
+
+// flush calls OnViolation for what happened since the last flush. No lock is held.
+func (b *Board) flush() {
+	if !b.viol.waiting.Load() {
+		return
+	}
+	b.viol.mu.Lock()
+	calls := b.viol.calls
+	b.viol.calls = nil
+	b.viol.waiting.Store(false)
+	b.viol.mu.Unlock()
+	for _, v := range calls {
+		b.opts.OnViolation(v)
+	}
+}
+
+// Violations returns what the driver has done wrong so far, oldest first, at most Options.MaxViolations of them.
+func (b *Board) Violations() []Violation {
+	b.viol.mu.Lock()
+	defer b.viol.mu.Unlock()
+	return append([]Violation(nil), b.viol.all...)
+}
+
+// ClearViolations forgets them.
+func (b *Board) ClearViolations() {
+	b.viol.mu.Lock()
+	defer b.viol.mu.Unlock()
+	b.viol.all = nil
+}
