@@ -8,13 +8,13 @@ import (
 // Sentinels that errors of this package match with errors.Is. All but ErrConfig say that the caller has a bug, which the
 // Limiter has survived.
 var (
-	ErrConfig     = errors.New("invalid configuration")             // an option is out of range
-	ErrSize       = errors.New("size out of range")                 // zero, negative or more than MaxFrame bytes
-	ErrOverflow   = errors.New("too many bytes in flight")          // the producer went on although the queue was closed
-	ErrExcess     = errors.New("more completed than sent")          // what was in flight counts as completed, the rest not at all
-	ErrStale      = errors.New("completion of an earlier ring")     // the generation is not the present one
-	ErrInFlight   = errors.New("flushed bytes are not those in flight")   // Reset without a flush, or with another count
-	ErrConcurrent = errors.New("two callers on one side at a time") // nothing was changed; the caller lacks a lock
+	ErrConfig     = errors.New("invalid configuration")                 // an option is out of range
+	ErrSize       = errors.New("size out of range")                     // zero, negative or more than MaxFrame bytes
+	ErrOverflow   = errors.New("too many bytes in flight")              // the producer went on although the queue was closed
+	ErrExcess     = errors.New("more completed than sent")              // what was in flight counts as completed, the rest not at all
+	ErrStale      = errors.New("completion of an earlier ring")         // the generation is not the present one
+	ErrInFlight   = errors.New("flushed bytes are not those in flight") // Reset without a flush, or with another count
+	ErrConcurrent = errors.New("two callers on one side at a time")     // nothing was changed; the caller lacks a lock
 )
 
 // Error is a refused call. Nothing was changed unless the sentinel says so.
