@@ -1,10 +1,5 @@
 package hw
 
-import mathbits "math/bits"
-
-// first is the number of the lowest bit of e, its main reason; e is not zero.
-func (e RXError) first() int { return mathbits.TrailingZeros32(uint32(e)) }
-
 // Cause is the DMA's status register, 0x1014, as the interrupt handler reads it. Source: Intel SoC EMAC, alt_emac.h, Status;
 // Linux dwmac_dma.h, DMA_STATUS.
 type Cause uint32

@@ -1,5 +1,7 @@
 package hw
 
+import mathbits "math/bits"
+
 // TXStatus is TDES0 as the DMA wrote it back, the same in both layouts. It is valid in the last descriptor of a frame. Source:
 // Linux drivers/net/ethernet/stmicro/stmmac/descs.h.
 type TXStatus uint32
@@ -185,6 +187,9 @@ func (e RXError) String() string {
 	}
 	return decode(uint32(e), rxErrorFields)
 }
+
+// first is the number of the lowest bit of e, its main reason; e is not zero.
+func (e RXError) first() int { return mathbits.TrailingZeros32(uint32(e)) }
 
 // Errors are the errors that the status of a frame's last descriptor shows by itself; what its length and its slots show is
 // added by the ring. The engine's errors are taken from the verdict, as the error summary does not cover them everywhere.
