@@ -81,7 +81,7 @@ func (l *Limiter) adjust(queued, last, done uint32, now time.Duration) {
 		prevOver > 0 && (fresh > 0 || fresh == 0 && left > 0):
 		// Starved: the limit held data back while the device ran dry, or may have run dry before the producer could
 		// follow. See the package comment for fresh == 0.
-		limit += max(fresh, 0) + prevOver
+		limit += fresh + prevOver
 		l.restartSlack(now)
 
 	case left > 0 && prevLeft > 0 && fresh < 0:
@@ -147,7 +147,6 @@ func (l *Limiter) Reset(flushed int) (Generation, error) {
 	if inFlight != 0 {
 		l.noteStall(now)
 	}
-	l.progress.Store(int64(now))
 	l.bytesFlushed.Add(uint64(inFlight))
 	l.resets.Add(1)
 	gen := l.gen.Add(1)

@@ -128,35 +128,68 @@ func TestProducerAgainstCompleter(t *testing.T) {
 	}
 }
 
-// The stop flag, closely: a limit of one byte lets exactly one frame through at a time, so each frame is a race between
-// "closed, tell me" and "done". If both sides could miss each other, this would hang.
+// The one order of events in which the producer must help itself: it finds the queue closed, the completer makes room and
+// sees no flag, and only then does the producer raise it.
+func TestRoomBeforeFlag(t *testing.T) {
+	l := mustNew(t, Options{})
+	if err := l.Account(100); err != nil || l.Available() >= 0 {
+		t.Fatalf("%d available, error %v", l.Available(), err)
+	}
+	if mustComplete(t, l, 100) {
+		t.Error("resume though nobody waits")
+	}
+	if !l.stop() {
+		t.Error("the producer would wait for a completion that has been")
+	}
+	if l.stopped.Load() || l.Stats().Stops != 0 {
+		t.Error("the flag is left behind")
+	}
+}
+
+// The stop flag in a crowd: with a limit of one byte each frame closes the queue while the completer, spinning on another
+// processor, opens it again. If "closed, tell me" and "done" could miss each other, this would hang.
 func TestNoLostWakeup(t *testing.T) {
-	rounds := 40000
+	rounds := 300000
 	if testing.Short() {
-		rounds = 5000
+		rounds = 50000
 	}
 	l := mustNew(t, Options{Max: 1})
-	frames, wake := make(chan int, 2), make(chan struct{}, 1)
-	go func() {
-		for n := range frames {
-			if resume, err := l.Completed(0, n); err != nil {
-				t.Error(err)
-			} else if resume {
-				select {
-				case wake <- struct{}{}:
-				default:
+	wake, stop := make(chan struct{}, 1), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for range 100 {
+				resume, err := l.Completed(0, l.InFlight())
+				if err != nil {
+					t.Error(err)
+				}
+				if resume {
+					select {
+					case wake <- struct{}{}:
+					default:
+					}
 				}
 			}
+			runtime.Gosched()
 		}
-	}()
-	defer close(frames)
+	})
+	defer wg.Wait()
+	defer close(stop)
 	guard := time.NewTimer(hangGuard)
 	defer guard.Stop()
-	for range rounds {
+	spin := 0
+	for i := range rounds {
 		if err := l.Account(100); err != nil {
 			t.Fatal(err)
 		}
-		frames <- 100
+		for range i % 512 { // let the completer come at every moment of Open
+			spin++
+		}
 		for !l.Open() {
 			select {
 			case <-wake:

@@ -168,7 +168,9 @@ func TestResetBeginsNewGeneration(t *testing.T) {
 		if _, err := l.Completed(old, 700); !errors.Is(err, ErrStale) || l.InFlight() != 700 {
 			t.Errorf("late completion: error %v, %d in flight", err, l.InFlight())
 		}
-		mustComplete(t, l, 700)
+		if mustComplete(t, l, 700) {
+			t.Error("a producer is told to go on that nobody had told to wait")
+		}
 		if s := l.Stats(); s.Stale != 2 || s.Excess != 1 || s.Resets != 1 || s.BytesFlushed != 3000 || s.BytesCompleted != 700 {
 			t.Errorf("statistics: %v", s)
 		}

@@ -42,10 +42,10 @@ func (l *Limiter) Account(n int) error {
 // returns resume. It is the producer's; others use [Limiter.Available].
 //
 // With nothing in flight the queue is always open.
-func (l *Limiter) Open() bool {
-	if l.Available() >= 0 {
-		return true
-	}
+func (l *Limiter) Open() bool { return l.Available() >= 0 || l.stop() }
+
+// stop is for a producer that found the queue closed: it raises the flag and looks again.
+func (l *Limiter) stop() (open bool) {
 	first := !l.stopped.Swap(true)
 	// The completer may have made room before it could see the flag. Then nobody else would call us again.
 	if l.Available() >= 0 {
