@@ -115,6 +115,7 @@ type access struct {
 type pages struct {
 	sel      int    // select register
 	standard uint16 // page that holds the registers of clause 22
+	highest  uint16
 }
 
 func (p pages) exist() bool { return p.sel != 0 }
@@ -151,7 +152,7 @@ func (c *access) paged(page uint16, f func(Access) error) (err error) {
 	}
 	defer func() {
 		back := c.raw.Write(c.page.sel, before)
-		c.lost = back != nil
+		c.lost = back != nil && c.raw.Write(c.page.sel, before) != nil // twice, since much hangs on it
 		err = errors.Join(err, back)
 	}()
 	return f(c.raw)

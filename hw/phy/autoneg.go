@@ -95,7 +95,7 @@ func (p *PHY) apply(a Access, s Settings, force bool) (restarted bool, err error
 		}
 		changed = true
 	}
-	if p.supported&modes1000 != 0 {
+	if p.extended { // also if nothing of 1000BASE-T may be offered: it is by default
 		old, err := a.Modify(RegGBCR, gbcrModes.mask(), gbcrModes.bits(modes))
 		if err != nil {
 			return false, err
@@ -226,7 +226,7 @@ func (p *PHY) link(a Access) (now BMSR, dropped bool, err error) {
 
 // status completes the state of the link.
 func (p *PHY) status(a Access, bmsr BMSR) (s Status, err error) {
-	n := negotiation{gigabit: p.supported&modes1000 != 0}
+	n := negotiation{gigabit: p.extended}
 	var bmcr, anar, lpa uint16
 	for _, r := range []struct {
 		reg int

@@ -313,6 +313,7 @@ func (p *PHY) back() error {
 // not up: [hw.ErrTimeout], or what Poll says at the end.
 func (m *Monitor) WaitUp(ctx context.Context, limit time.Duration) (State, error) {
 	c := m.phy.clock
+	m.Hint() // what the last look found may be old
 	for start := c.Now(); ; {
 		now := c.Now()
 		s, _, err := m.Poll(now)

@@ -64,6 +64,7 @@ type PHY struct {
 	// Guarded by access.mu.
 	settings  Settings
 	supported Modes
+	extended  bool // registers 9, 10 and 15 exist
 	eeeAble   EEEModes
 	dropped   bool // a read found the link bit latched low
 	interrupt bool // the link change interrupt is enabled
@@ -81,6 +82,11 @@ func Open(b Bus, c hw.Clock, o Options) (*PHY, error) {
 	found, err := Find(b, o.Addr)
 	if err != nil {
 		return nil, err
+	}
+	if o.ID != 0 && found.ID != o.ID {
+		if found.ID, err = unpage(b, found, driverFor(o.ID).pages); err != nil {
+			return nil, err
+		}
 	}
 	if o.ID != 0 && found.ID != o.ID {
 		return nil, &hw.Error{Op: fmt.Sprintf("open PHY %d", found.Addr), Err: hw.ErrConfig,
@@ -105,6 +111,22 @@ func Open(b Bus, c hw.Clock, o Options) (*PHY, error) {
 	}
 	p.log.Info("PHY", "addr", found.Addr, "id", found.ID, "driver", p.drv.name, "mode", o.Mode, "renegotiates", restarted)
 	return p, nil
+}
+
+// unpage looks for the identifier again behind a page that a user who was killed has left. A PHY whose register does not hold
+// the number of a page is another one and is not written to.
+func unpage(b Bus, f Found, pg pages) (ID, error) {
+	if !pg.exist() {
+		return f.ID, nil
+	}
+	left, err := b.ReadPHY(f.Addr, pg.sel)
+	if err != nil || left == 0 || left == pg.standard || left > pg.highest {
+		return f.ID, err
+	}
+	if err := b.WritePHY(f.Addr, pg.sel, pg.standard); err != nil {
+		return f.ID, err
+	}
+	return Identify(b, f.Addr)
 }
 
 // Addr is the PHY's address on the bus.
@@ -284,6 +306,7 @@ func (p *PHY) readAbilities(a Access) error {
 			return err
 		}
 	}
+	p.extended = bmsr&BMSRExtStat != 0
 	p.supported = bmsr.modes(esr)
 	if !p.opt.gigabit() {
 		p.supported &^= modes1000

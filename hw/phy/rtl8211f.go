@@ -39,7 +39,7 @@ const (
 
 var rtl8211f = driver{
 	name:        "RTL8211F",
-	pages:       pages{sel: rtlPageSelect, standard: rtlPageStandard},
+	pages:       pages{sel: rtlPageSelect, standard: rtlPageStandard, highest: 0xfff},
 	setUp:       rtlSetUp,
 	intact:      rtlIntact,
 	delays:      rtlDelays,
