@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -677,7 +678,7 @@ func TestTXR14_ProducerAndConsumerAtOnce(t *testing.T) {
 				return
 			default:
 				if !b.dma.sendOne() {
-					osyield()
+					runtime.Gosched()
 				}
 			}
 		}
@@ -693,7 +694,7 @@ func TestTXR14_ProducerAndConsumerAtOnce(t *testing.T) {
 				default:
 				}
 			} else {
-				osyield()
+				runtime.Gosched()
 			}
 			if p := tx.Pending(); p < 0 || p > 7 {
 				t.Errorf("%d slots pending", p)

@@ -1,6 +1,0 @@
-package hw
-
-import "runtime"
-
-// osyield lets the other goroutines run.
-func osyield() { runtime.Gosched() }
