@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+var _ Bus = (*hw.MAC)(nil)
+
 // idBus is a bus where PHYs have nothing but identifiers.
 type idBus map[int]ID
 

@@ -15,8 +15,8 @@ type ResetTiming struct {
 	Settle time.Duration // before the first access; 0: 80 ms. Less than 30 ms is taken as 30 ms
 }
 
-// Timing of the RTL8211F. Sources: Linux meson8b-odroidc1.dts, reset-assert-us and reset-deassert-us, for the defaults; other
-// boards' device trees with the same PHY go down to 30 ms.
+// Timing of the RTL8211F, as reset-assert-us and reset-deassert-us of device trees have it: Linux meson8b-odroidc1.dts has the
+// defaults, meson-gxbb-odroidc2.dts the shortest times in use.
 const (
 	DefaultAssert = 10 * time.Millisecond
 	DefaultSettle = 80 * time.Millisecond
