@@ -1,0 +1,361 @@
+package sim
+
+import "time"
+
+func duration(ns int64) time.Duration { return time.Duration(ns) }
+
+// What a frame takes on the wire besides its bytes (IEEE 802.3 4.4.2).
+const (
+	preambleBytes = 8 // with the start frame delimiter
+	gapBits       = 96
+)
+
+// laneSlots is how many frames a lane can hold; a power of two.
+const laneSlots = 64
+
+// unlimitedBatch is how many frames go through a lane without wire time before the other side's lock is taken. It is
+// small so that the frames stay in the CPU's cache.
+const unlimitedBatch = 16
+
+// source is where a lane's frames come from. Its methods are called with its lock held, except lock itself.
+type source interface {
+	lock()
+	unlock()
+	// fetchAt is the earliest time at which fetch may succeed; never if only a poke can help.
+	fetchAt(l *lane) int64
+	// fetch puts the next frame into f, or returns false if there is none now.
+	fetch(l *lane, f *flight, w int64) bool
+	// startAt is when the transmitter may begin the next frame.
+	startAt(f *flight) int64
+	// depart is told that a frame begins to leave and sets its fate; in a lane without wire time it may be told again.
+	depart(f *flight)
+	// done is told that a frame has left.
+	done(f *flight, w int64)
+	// window is how many frames may be between fetch and done.
+	window() uint32
+	// idle ends a run.
+	idle()
+	// control returns whether a PAUSE frame is to be sent now, in f.
+	control(f *flight) bool
+	// gap is the time between frames in bit times.
+	gap() int64
+}
+
+// sink is where a lane's frames go. Its methods are called with its lock held, except lock itself.
+type sink interface {
+	lock()
+	unlock()
+	// arrive takes a frame at a time. In lossless mode it may refuse for now, without side effects that a repetition
+	// would double.
+	arrive(f *flight, w int64, m laneMode) bool
+	// run does what is due without a frame arriving.
+	run(w int64, m laneMode)
+	// quota is how many frames may arrive within one run, see runner.
+	quota() int
+}
+
+// laneMode is how the wire behaves.
+type laneMode struct {
+	perByte  int64 // nanoseconds; 0 is no wire time
+	lossless bool  // frames wait rather than overflow the sink
+}
+
+// lane carries the frames of one direction. Indices run freely: delivered ≤ sent ≤ started ≤ fetched. fetched, started
+// and sent are guarded by the source's lock, the rest belongs to the runner.
+type lane struct {
+	r    *runner
+	src  source
+	dst  sink
+	self sink  // where a MAC in loopback mode sends to; nil for other sources
+	wire *wire // what the cable does to frames; nil without a cable
+
+	slots     [laneSlots]flight
+	fetched   uint32
+	started   uint32
+	sent      uint32
+	delivered uint32
+	held      bool  // the sink refused the next frame
+	unlimited bool  // the last run was one without wire time
+	retry     int64 // when to try it again
+	backoff   int64
+	wireFree  int64
+
+	ctl     flight // a PAUSE frame on the wire
+	ctlBusy bool
+}
+
+func (l *lane) init(src source, self sink) { l.src, l.self = src, self }
+
+func (l *lane) slot(i uint32) *flight { return &l.slots[i%laneSlots] }
+
+// pending is how many frames are between fetch and done.
+func (l *lane) pending() int { return int(l.fetched - l.sent) }
+
+// shift is by how much the wire's time is behind the clock.
+func (l *lane) shift() int64 {
+	if l.r == nil {
+		return 0
+	}
+	return l.r.shift.Load()
+}
+
+// abort throws away what has not left yet. The source's lock is held.
+func (l *lane) abort() {
+	for i := l.sent; i != l.fetched; i++ {
+		f := l.slot(i)
+		f.aborted = true
+		f.ready, f.end = 0, 0
+	}
+}
+
+// run moves the lane on to time w and returns how many frames it moved.
+func (l *lane) run(w int64, m laneMode) int {
+	l.unlimited = m.perByte == 0
+	if l.unlimited {
+		return l.runUnlimited(w, m)
+	}
+	moved := 0
+	quota := l.quota()
+	for {
+		n := l.transmit(w, m)
+		got, refused := l.deliver(l.sent, w, m)
+		moved += got
+		if n+got == 0 || refused || moved >= quota {
+			break
+		}
+	}
+	l.src.lock()
+	l.src.idle()
+	l.src.unlock()
+	return moved
+}
+
+func (l *lane) quota() int {
+	if l.dst == nil {
+		return laneSlots
+	}
+	return l.dst.quota()
+}
+
+// transmit does the source's side: fetch, start, done. It returns how many frames left.
+func (l *lane) transmit(w int64, m laneMode) int {
+	l.src.lock()
+	defer l.src.unlock()
+	left := 0
+	for {
+		if l.started != l.sent {
+			if f := l.slot(l.sent); f.end <= w {
+				l.sent++
+				left++
+				l.src.done(f, w)
+				continue
+			}
+		} else if !l.held {
+			if !l.ctlBusy && l.src.control(&l.ctl) {
+				l.ctlBusy = true
+				l.ctl.end = max(l.wireFree, w) + l.wireTime(&l.ctl, m)
+				l.wireFree = l.ctl.end + l.src.gap()*m.perByte/8
+			}
+			if s, ok := l.nextStart(); ok && s <= w {
+				l.start(s, w, m)
+				continue
+			}
+		}
+		if l.fetched-l.sent < l.src.window() && l.fetched-l.delivered < laneSlots && l.src.fetchAt(l) <= w {
+			if l.src.fetch(l, l.slot(l.fetched), w) {
+				l.fetched++
+				continue
+			}
+			if l.src.fetchAt(l) <= w { // a kick came in between
+				continue
+			}
+		}
+		return left
+	}
+}
+
+// start puts the next frame on the wire at time s.
+func (l *lane) start(s, w int64, m laneMode) {
+	f := l.slot(l.started)
+	l.started++
+	l.src.depart(f)
+	f.end = w
+	if f.fate != fateAborted {
+		f.end = s + l.wireTime(f, m)
+		l.wireFree = f.end + l.src.gap()*m.perByte/8
+	}
+}
+
+func (l *lane) wireTime(f *flight, m laneMode) int64 {
+	return int64(preambleBytes+f.n+fcsBytes) * m.perByte
+}
+
+// nextStart is when the next frame can begin. The wire must be free.
+func (l *lane) nextStart() (int64, bool) {
+	if l.started == l.fetched {
+		return never, false
+	}
+	f := l.slot(l.started)
+	if f.aborted {
+		return 0, true
+	}
+	return max(f.ready, l.wireFree, l.src.startAt(f)), true
+}
+
+// next is when run has something to do.
+func (l *lane) next(m laneMode) int64 {
+	l.src.lock()
+	defer l.src.unlock()
+	at := never
+	if l.ctlBusy {
+		at = l.ctl.end
+	}
+	if l.held {
+		return min(at, l.retry)
+	}
+	if l.started != l.sent {
+		return min(at, l.slot(l.sent).end)
+	}
+	if s, ok := l.nextStart(); ok {
+		if s != never {
+			s += l.wireTime(l.slot(l.started), m)
+		}
+		return min(at, s)
+	}
+	return min(at, l.src.fetchAt(l))
+}
+
+// deliver hands over the frames up to end. It returns how many the sink took, and whether it refused one.
+func (l *lane) deliver(end uint32, w int64, m laneMode) (n int, refused bool) {
+	var locked sink
+	defer func() {
+		if locked != nil {
+			locked.unlock()
+		}
+	}()
+	offer := func(f *flight, at int64) bool {
+		to := l.target(f)
+		if to != locked {
+			if locked != nil {
+				locked.unlock()
+			}
+			if locked = to; to != nil {
+				to.lock()
+			}
+		}
+		return l.offer(to, f, at, m)
+	}
+	l.held = false
+	for {
+		at := w
+		more := l.delivered != end
+		if more {
+			at = min(w, l.slot(l.delivered).end)
+		}
+		if l.ctlBusy && l.ctl.end <= at {
+			if !offer(&l.ctl, l.ctl.end) {
+				l.hold(w)
+				return n, true
+			}
+			l.ctlBusy = false
+		}
+		if !more {
+			break
+		}
+		if !offer(l.slot(l.delivered), at) {
+			l.hold(w)
+			return n, true
+		}
+		l.delivered++
+		n++
+	}
+	l.backoff = 0
+	return n, false
+}
+
+// target is where a frame goes; nil is nowhere.
+func (l *lane) target(f *flight) sink {
+	switch f.fate {
+	case fateSent:
+		return l.dst
+	case fateLoop:
+		return l.self
+	}
+	return nil
+}
+
+// offer puts one frame through the wire into the sink; false means that it must wait.
+func (l *lane) offer(to sink, f *flight, at int64, m laneMode) bool {
+	if to != nil {
+		to.run(at, m)
+	}
+	switch {
+	case f.fate == fateSent && l.wire != nil:
+		return l.wire.carry(to, f, at, m)
+	case to != nil:
+		return to.arrive(f, at, m)
+	}
+	return true
+}
+
+// Waiting for a sink that has no room: it tells when it has, but a driver need not tell a simulated engine that does not
+// suspend, so it is also looked at, ever more rarely.
+const (
+	retryFirst = 100_000
+	retryMost  = 5_000_000
+)
+
+func (l *lane) hold(w int64) {
+	l.held = true
+	l.backoff = min(max(2*l.backoff, retryFirst), retryMost)
+	l.retry = w + l.backoff
+	l.wireFree = max(l.wireFree, w)
+}
+
+// runUnlimited moves frames without wire time until the source or the sink has no more to give.
+func (l *lane) runUnlimited(w int64, m laneMode) int {
+	moved := 0
+	for {
+		ready := l.fetchUnlimited(w)
+		got, refused := l.deliver(ready, w, m)
+		if got > 0 {
+			l.src.lock()
+			for l.sent != l.delivered && int32(l.delivered-l.sent) > 0 {
+				f := l.slot(l.sent)
+				l.sent++
+				l.started = l.sent
+				l.src.done(f, w)
+			}
+			l.src.unlock()
+		}
+		moved += got
+		if refused || got == 0 || moved >= 4*laneSlots {
+			return moved
+		}
+	}
+}
+
+// fetchUnlimited fetches a batch and returns up to which frame the transmitter may send.
+func (l *lane) fetchUnlimited(w int64) (ready uint32) {
+	l.src.lock()
+	defer l.src.unlock()
+	l.started = l.sent
+	for l.fetched-l.sent < unlimitedBatch && l.fetched-l.delivered < laneSlots && l.src.fetchAt(l) != never {
+		if l.src.fetch(l, l.slot(l.fetched), w) {
+			l.fetched++
+		}
+	}
+	if !l.ctlBusy && l.src.control(&l.ctl) {
+		l.ctlBusy = true
+		l.ctl.end = w
+	}
+	for ready = l.sent; ready != l.fetched; ready++ {
+		f := l.slot(ready)
+		if !f.aborted && l.src.startAt(f) > w {
+			break
+		}
+		f.end = w
+		l.src.depart(f)
+	}
+	return ready
+}

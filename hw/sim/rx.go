@@ -1,0 +1,479 @@
+package sim
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math/rand/v2"
+	"sync/atomic"
+)
+
+// rxSlots is how many frames the receive FIFO can hold whatever its size; a power of two.
+const rxSlots = 128
+
+// rxEngine is the MAC's receive FIFO and the receive DMA engine. Fields that are not atomic are guarded by the board's
+// lock.
+type rxEngine struct {
+	base   listBase
+	cur    uint32
+	curBuf uint32
+	desc   *block
+	data   *block
+	dead   bool // bus error, or latched by an overflow: no frame gets through until a reset
+
+	entries   int
+	chainSeen bool
+	ringSeen  bool
+
+	fifo       [rxSlots]rxFrame
+	head, tail uint32 // run freely
+	blocked    bool   // the frame at the head waits for a descriptor or a start
+	free       int64  // when the bus is free
+	riwtAt     int64  // when the interrupt watchdog fires
+	flowOn     bool   // the sender was asked to pause
+	flowAgain  int64  // when it must be asked again
+	rand       *rand.PCG
+
+	waiting atomic.Bool // a lane waits for a descriptor
+}
+
+// rxFrame is a frame in the receive FIFO, or on its way into memory.
+type rxFrame struct {
+	buf    []byte
+	n      int // bytes for memory, with FCS unless it was stripped
+	size   int // bytes of the FIFO
+	wire   int // bytes on the wire without FCS
+	status uint32
+	ext    uint32 // RDES4
+	at     int64  // when it is in memory
+	dur    int64  // how long the bus needs
+}
+
+func (x *rxEngine) init(b *Board) { x.rand = rand.NewPCG(damageSeed, uint64(b.opts.Address[5])) }
+
+// damageSeed makes the damage of SetRXDamageRate the same in each run.
+const damageSeed = 0x0DD5EED
+
+// reset is what a software reset does. b.mu is held.
+func (x *rxEngine) reset(b *Board) {
+	x.base, x.cur, x.curBuf = listBase{}, 0, 0
+	x.dead, x.blocked, x.flowOn = false, false, false
+	x.head = x.tail
+	x.riwtAt, x.flowAgain = never, never
+	b.rxState.Store(rsStopped)
+	b.unwatch(ringRX)
+}
+
+// start is SR going from 0 to 1 while stopped. b.mu is held.
+func (x *rxEngine) start(b *Board) {
+	if !x.base.ever {
+		b.violate(RuleStartOrder, "SR set, but the receive list base was not written since the reset")
+	}
+	if x.base.written {
+		x.cur = x.base.addr
+		x.base.written = false
+	}
+	x.chainSeen, x.ringSeen = false, false
+	x.entries = b.watch(ringRX, x.base.addr)
+	b.rxState.Store(rsWaiting)
+	x.blocked = false
+	if !x.owned(b) {
+		x.suspend(b)
+	}
+	b.tx.wake = b.tx.wake || x.head != x.tail
+}
+
+// stop is SR going from 1 to 0. The engine is never within a frame here. b.mu is held.
+func (x *rxEngine) stop(b *Board) {
+	if b.faults.frozen(BitSR) {
+		return
+	}
+	b.rxState.Store(rsStopped)
+	x.blocked = x.head != x.tail
+	b.unwatch(ringRX)
+	b.raise(stRPS)
+}
+
+// owned reports whether the current descriptor is the engine's. b.mu is held.
+func (x *rxEngine) owned(b *Board) bool {
+	m := b.arena.lookup(x.cur, 16, x.desc)
+	if m == nil {
+		return true // let the fetch fail
+	}
+	x.desc = m
+	b.cnt.dmaReads.Add(1)
+	return loadWord(m, int(x.cur-m.bus)/4)&descOWN != 0
+}
+
+// suspend is the engine meeting a descriptor that the CPU owns. b.mu is held.
+func (x *rxEngine) suspend(b *Board) {
+	if b.rxState.Load() == rsWaiting {
+		b.rxState.Store(rsSuspended)
+		b.raise(stRU)
+	}
+}
+
+// kickRX is a receive poll demand.
+func (b *Board) kickRX() {
+	b.cnt.rxKicks.Add(1)
+	if b.rxState.Load() != rsSuspended {
+		return
+	}
+	b.mu.Lock()
+	if b.rxState.Load() == rsSuspended && b.rx.owned(b) {
+		b.rxState.Store(rsWaiting)
+		b.rx.blocked = false
+	}
+	b.mu.Unlock()
+	b.pokeNow()
+}
+
+// run moves what is due into memory. b.mu is held.
+func (x *rxEngine) run(b *Board, w int64, m laneMode) {
+	if x.riwtAt <= w {
+		x.riwtAt = never
+		b.raise(stRI)
+	}
+	for x.head != x.tail {
+		fr := &x.fifo[x.head%rxSlots]
+		if fr.at > w {
+			break
+		}
+		if x.blocked {
+			if b.rxState.Load() == rsStopped || !x.owned(b) {
+				break
+			}
+			x.blocked = false
+		}
+		if !x.toMemory(b, fr, w, m.lossless || b.reg[mustSlot(regOpMode)]&opDFF != 0) {
+			x.blocked = true
+			break
+		}
+		x.head++
+	}
+	if x.flowOn {
+		x.flow(b, w)
+	}
+}
+
+// next is when run has something to do. b.mu is held.
+func (x *rxEngine) next() int64 {
+	at := min(x.riwtAt, x.flowAgain)
+	if x.head != x.tail && !x.blocked {
+		at = min(at, x.fifo[x.head%rxSlots].at)
+	}
+	return at
+}
+
+// fill is the FIFO fill level as the debug register has it.
+func (x *rxEngine) fill(b *Board) uint32 {
+	at := b.clock.nanos()
+	if r := b.runner.Load(); r != nil {
+		at -= r.shift.Load()
+	}
+	switch n := x.occupied(at); {
+	case x.head == x.tail:
+		return 0
+	case n >= b.opts.RXFIFOBytes*15/16:
+		return 3
+	case x.flowOn:
+		return 2
+	}
+	return 1
+}
+
+// occupied is how many bytes are in the FIFO at a time. b.mu is held.
+func (x *rxEngine) occupied(at int64) int {
+	sum := 0
+	for i := x.head; i != x.tail; i++ {
+		fr := &x.fifo[i%rxSlots]
+		switch left := fr.at - at; {
+		case x.blocked || left >= fr.dur:
+			sum += fr.size
+		case left > 0:
+			sum += int(int64(fr.size) * left / fr.dur)
+		}
+	}
+	return sum
+}
+
+// rxSink is a board as the sink of a lane.
+type rxSink struct{ b *Board }
+
+func (s *rxSink) lock()                   { s.b.mu.Lock() }
+func (s *rxSink) unlock()                 { s.b.mu.Unlock() }
+func (s *rxSink) run(w int64, m laneMode) { s.b.rx.run(s.b, w, m) }
+
+// quota is a quarter of the ring, so that a driver that was not given the CPU is not flooded.
+func (s *rxSink) quota() int {
+	if n := s.b.rx.entries / 4; n > 0 && s.b.rxState.Load() != rsStopped {
+		return n
+	}
+	return laneSlots
+}
+
+// arrive is the end of a frame at the PHY.
+func (s *rxSink) arrive(f *flight, at int64, m laneMode) bool {
+	b := s.b
+	x := &b.rx
+	if f.fate != fateLoop {
+		if b.reg[mustSlot(regConfig)]&cfgRE == 0 || !b.phy.up() || b.reg[mustSlot(regPMT)]&pmtPowerDown != 0 {
+			b.cnt.dropDisabled.Add(1)
+			return true
+		}
+		if b.phy.speed != b.macSpeed() {
+			b.cnt.dropSpeed.Add(1)
+			return true
+		}
+	} else if b.reg[mustSlot(regConfig)]&cfgRE == 0 {
+		b.cnt.dropDisabled.Add(1)
+		return true
+	}
+	direct := m.perByte == 0 && x.head == x.tail
+	if m.lossless && !x.room(b, f, direct) {
+		return false
+	}
+	if !f.fcsBad && draw(x.rand, &b.faults.damage) {
+		f.fcsBad = true
+		flip(f, x.rand.Uint64())
+	}
+	slot := &x.fifo[x.tail%rxSlots]
+	if !b.admit(f, slot, at) {
+		return true
+	}
+	if direct {
+		slot.buf, f.buf = f.buf, slot.buf
+		ok := x.toMemory(b, slot, at, false)
+		slot.buf, f.buf = f.buf, slot.buf
+		_ = ok
+		return true
+	}
+	if x.occupied(at)+slot.size > b.opts.RXFIFOBytes || x.tail-x.head == rxSlots {
+		b.overflow()
+		return true
+	}
+	slot.buf, f.buf = f.buf, slot.buf
+	slot.dur = descTime + b.dmaTime(slot.n)
+	slot.at = max(at, x.free) + slot.dur
+	x.free = slot.at
+	x.tail++
+	x.flow(b, at)
+	return true
+}
+
+// room reports whether a frame that may wait can be taken now. b.mu is held.
+func (x *rxEngine) room(b *Board, f *flight, direct bool) bool {
+	if b.rxState.Load() == rsStopped || x.dead {
+		return true // lost as it would be on hardware: nothing will make room
+	}
+	if !direct {
+		return x.tail-x.head < rxSlots && x.occupied(never)+f.n+fcsBytes <= b.opts.RXFIFOBytes || x.head == x.tail
+	}
+	if x.owned(b) {
+		return true
+	}
+	x.suspend(b)
+	return false
+}
+
+// overflow counts a frame that did not fit the FIFO. b.mu is held.
+func (b *Board) overflow() {
+	b.cnt.dropOverflow.Add(1)
+	b.countMMC(mmcRXOverflow, 1)
+	b.countFIFO()
+	if b.faults.deadOnOvf.Load() {
+		b.rx.dead = true
+	}
+	b.raise(stOVF)
+}
+
+// countFIFO counts in the upper half of the missed frame register. b.mu is held.
+func (b *Board) countFIFO() {
+	i := mustSlot(regMissed)
+	if b.reg[i]>>fifoShift&fifoMax == fifoMax {
+		b.reg[i] = b.reg[i]&^(fifoMax<<fifoShift) | fifoOverflow
+		return
+	}
+	b.reg[i] += 1 << fifoShift
+}
+
+// missed counts a frame for which there was no descriptor. b.mu is held.
+func (b *Board) missed() {
+	b.cnt.dropDescriptor.Add(1)
+	i := mustSlot(regMissed)
+	if b.reg[i]&missedMax == missedMax {
+		b.reg[i] = b.reg[i]&^missedMax | missedOverflow
+		return
+	}
+	b.reg[i]++
+}
+
+// toMemory writes a frame through the descriptors. It returns false if the frame must stay because there is no
+// descriptor and keep is set; otherwise the frame is gone, one way or the other. b.mu is held.
+func (x *rxEngine) toMemory(b *Board, fr *rxFrame, w int64, keep bool) bool {
+	if b.rxState.Load() == rsStopped {
+		if !keep && x.head == x.tail { // straight from the wire
+			b.missed()
+			return true
+		}
+		return false
+	}
+	if x.dead {
+		b.missed()
+		return true
+	}
+	if !x.owned(b) {
+		x.suspend(b)
+		if keep {
+			return false
+		}
+		b.missed()
+		return true
+	}
+	b.rxState.Store(rsWaiting)
+	x.write(b, fr, w)
+	return true
+}
+
+// write fills descriptors with the frame; the first one is the engine's. b.mu is held.
+func (x *rxEngine) write(b *Board, fr *rxFrame, w int64) {
+	lay := b.layout()
+	done := 0
+	first := uint32(rxFS)
+	for {
+		m := b.arena.lookup(x.cur, lay.words*4, x.desc)
+		if m == nil {
+			b.violate(RuleDMAAddress, "receive descriptor at bus 0x%08x", x.cur)
+			b.fatal(BusErrorRXDescriptorRead)
+			return
+		}
+		x.desc = m
+		at := int(x.cur-m.bus) / 4
+		d0, d1, d2, d3 := loadWord(m, at), loadWord(m, at+1), loadWord(m, at+2), loadWord(m, at+3)
+		d := lay.decodeRX(d1)
+		x.check(b, d0, &d)
+		n2 := d.n2
+		if d.chained && !d.end {
+			n2 = 0
+		}
+		n, ok := x.fillBuffer(b, d2, fr.buf[done:fr.n], d.n1)
+		done += n
+		if ok {
+			n, ok = x.fillBuffer(b, d3, fr.buf[done:fr.n], n2)
+			done += n
+		}
+		if !ok {
+			return
+		}
+		this := x.cur
+		x.cur = lay.follow(this, x.base.addr, d3, d.chained, d.end)
+		status := first
+		first = 0
+		last := done == fr.n
+		cut := false
+		if !last && (d.n1 == 0 && n2 == 0 || !x.owned(b)) {
+			last, cut = true, true
+		}
+		if last {
+			status |= rxLS | fr.status | uint32(fr.n)<<rxFL
+			if cut {
+				status = status&^rxFLMask | rxDE | rxES | uint32(done)<<rxFL
+			}
+			if lay.words == 8 {
+				storeWord(m, at+4, fr.ext)
+			}
+		} else {
+			status |= uint32(done) << rxFL
+		}
+		if !b.giveBack(m, at, status, this) {
+			b.fatal(BusErrorRXDescriptorWrite)
+			return
+		}
+		if last {
+			x.finish(b, fr, &d, w, cut)
+			return
+		}
+		b.raiseQuietly(stERI)
+	}
+}
+
+// check looks for what a driver must not put into a receive descriptor.
+func (x *rxEngine) check(b *Board, d0 uint32, d *rxDesc) {
+	if d0 != descOWN {
+		b.violate(RuleStaleDescriptor, "receive DES0 at bus 0x%08x has 0x%08x beside OWN", x.cur, d0&^descOWN)
+	}
+	bus := b.opts.BusBytes
+	switch {
+	case d.chained && d.n2 != 0:
+		b.violate(RuleBufferSize, "receive descriptor at bus 0x%08x: chained, and buffer 2 of %d bytes", x.cur, d.n2)
+	case d.n1%bus != 0 || d.n2%bus != 0:
+		b.violate(RuleBufferSize, "receive descriptor at bus 0x%08x: buffers of %d and %d bytes on a bus of %d", x.cur, d.n1, d.n2, bus)
+	case d.n1 == 0 && d.n2 == 0:
+		b.violate(RuleBufferSize, "receive descriptor at bus 0x%08x has no buffer", x.cur)
+	}
+	x.chainSeen = x.chainSeen || d.chained
+	x.ringSeen = x.ringSeen || d.end || !d.chained
+	if x.chainSeen && x.ringSeen {
+		b.violate(RuleMixedChain, "receive descriptor at bus 0x%08x: chained %v, end of ring %v", x.cur, d.chained, d.end)
+		x.chainSeen, x.ringSeen = false, false
+	}
+}
+
+// fillBuffer writes as much of p as a buffer takes.
+func (x *rxEngine) fillBuffer(b *Board, bus uint32, p []byte, size int) (int, bool) {
+	n := min(len(p), size)
+	if n == 0 {
+		return 0, true
+	}
+	x.curBuf = bus
+	m := b.arena.lookup(bus, n, x.data)
+	if m == nil {
+		b.violate(RuleDMAAddress, "receive buffer of %d bytes at bus 0x%08x", n, bus)
+		b.fatal(BusErrorRXData)
+		return 0, false
+	}
+	x.data = m
+	copy(m.bytes[bus-m.bus:], p[:n])
+	return n, true
+}
+
+// finish ends a frame: counts, interrupt, and a look at the next descriptor.
+func (x *rxEngine) finish(b *Board, fr *rxFrame, d *rxDesc, w int64, cut bool) {
+	if cut {
+		b.cnt.truncated.Add(1)
+	} else {
+		b.cnt.rxFrames.Add(1)
+		b.cnt.rxBytes.Add(uint64(fr.wire))
+	}
+	bits := uint32(0)
+	if fr.status&rxRWT != 0 {
+		bits |= stRWT
+	}
+	if !d.dic {
+		bits |= stRI
+		x.riwtAt = never
+	} else if t := b.reg[mustSlot(regRXWatchdog)]; t != 0 && x.riwtAt == never {
+		x.riwtAt = w + int64(t)*riwtCycles*1_000_000_000/csrClockHz
+	}
+	if bits != 0 {
+		b.raise(bits)
+	}
+	if !x.owned(b) {
+		x.suspend(b)
+	}
+}
+
+// riwtCycles is the unit of the receive interrupt watchdog in system clock cycles.
+const riwtCycles = 256
+
+// putFCS writes four bytes behind a frame as its FCS.
+func (b *Board) putFCS(p []byte, n int, bad bool) {
+	if !b.opts.RealFCS {
+		copy(p[n:], "fcs?")
+		return
+	}
+	v := crc32.ChecksumIEEE(p[:n])
+	if bad {
+		v = ^v
+	}
+	binary.LittleEndian.PutUint32(p[n:], v)
+}
