@@ -11,7 +11,7 @@ import (
 const (
 	// carrierUp and carrierDown are how often the PHY is asked: a look takes six MDIO transactions, about 250 µs.
 	carrierUp   = time.Second
-	carrierDown = tick
+	carrierDown = 20 * time.Millisecond
 
 	// A completion interrupt is asked for at least this often, in wire time: often enough that the ring's state is known
 	// within one full frame at 100 Mbit/s, seldom enough not to interrupt for each at 1000.
@@ -28,13 +28,6 @@ type carrier struct {
 // LinkState is the state of the link: speed and duplex mode in use, and whether there is a link at all.
 func (e *Endpoint) LinkState() (l hw.Link, up bool) {
 	return hw.Link{Speed: int(e.stats.linkSpeed.Load()), FullDuplex: e.stats.linkDuplex.Load()}, e.linkUp.Load()
-}
-
-func (e *Endpoint) checkCarrierIfDue(now time.Time) {
-	if now.Before(e.carrier.next) {
-		return
-	}
-	e.checkCarrier()
 }
 
 // checkCarrier asks the PHY and follows a change. A board without a PHY on the bus is taken to have a link of a gigabit: it

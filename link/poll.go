@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// tick is how often the poll loop looks after what no interrupt tells: the watchdog, the PHY, counters that wrap.
+	// tick is how often the poll loop looks after what no interrupt tells: the watchdog, counters that wrap.
 	tick = 100 * time.Millisecond
 	// safetyPoll bounds how long a completion or a frame whose interrupt was lost lies around while frames are in the ring.
 	safetyPoll = 10 * time.Millisecond
@@ -32,10 +32,7 @@ func (e *Endpoint) run() {
 		if e.stopping.Load() {
 			return
 		}
-		if now := e.clock.Now(); !now.Before(e.nextTick) {
-			e.nextTick = now.Add(tick)
-			e.housekeeping(now)
-		}
+		e.housekeeping()
 		if err := e.irq.Enable(); err != nil {
 			e.report("interrupt", err)
 			return
@@ -45,7 +42,11 @@ func (e *Endpoint) run() {
 
 // patience is how long to wait for an interrupt. With frames in the ring a lost one must not matter for long.
 func (e *Endpoint) patience() time.Duration {
-	d := max(e.nextTick.Sub(e.clock.Now()), 0)
+	next := e.nextTick
+	if e.carrier.next.Before(next) {
+		next = e.carrier.next
+	}
+	d := max(next.Sub(e.clock.Now()), 0)
 	if e.mac.TX().Pending() > 0 {
 		d = min(d, safetyPoll)
 	}
@@ -78,9 +79,18 @@ func (e *Endpoint) serve() {
 	}
 }
 
-// housekeeping is what happens every tick.
-func (e *Endpoint) housekeeping(now time.Time) {
-	e.checkCarrierIfDue(now)
-	e.watchTX(now)
-	e.watchRX(now)
+// housekeeping is what happens by the clock.
+func (e *Endpoint) housekeeping() {
+	now := e.clock.Now()
+	if !now.Before(e.carrier.next) {
+		e.checkCarrier()
+		if e.pending.Load() {
+			e.turnTX() // the link is back
+		}
+	}
+	if !now.Before(e.nextTick) {
+		e.nextTick = now.Add(tick)
+		e.watchTX(now)
+		e.watchRX(now)
+	}
 }

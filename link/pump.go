@@ -25,8 +25,8 @@ const (
 // WritePackets implements stack.LinkWriter. It never blocks. Packets stay the caller's; the endpoint holds a reference of
 // its own to each that it queues. It returns how many were queued, and with the first that was not: ErrMessageTooLong
 // if it or its segments exceed the MTU, ErrMalformedHeader if it asks for segmentation in a way that cannot be
-// followed, ErrNoBufferSpace if the queue is full or the link is down, ErrClosedForSend after Close. The rest of the
-// list is still tried: each dropped packet is counted.
+// followed, ErrNoBufferSpace if the queue is full, ErrClosedForSend after Close. The rest of the list is still tried: each
+// dropped packet is counted. While the link is down TCP is queued and anything else dropped with a count and no error.
 func (e *Endpoint) WritePackets(pkts stack.PacketBufferList) (int, tcpip.Error) {
 	var first tcpip.Error
 	n := 0
@@ -64,10 +64,12 @@ func (e *Endpoint) enqueue(pkt *stack.PacketBuffer) tcpip.Error {
 	case size < ethernetHeader:
 		e.stats.txShort.Add(1)
 		return &tcpip.ErrMalformedHeader{}
-	case !e.linkUp.Load() && pkt.TransportProtocolNumber != header.TCPProtocolNumber:
-		// TCP sends again and again until the link is back; anything else would come out stale.
+	case !e.linkUp.Load() && e.stats.linkChanges.Load() > 0 && pkt.TransportProtocolNumber != header.TCPProtocolNumber:
+		// TCP waits for the link to come back; anything else would come out stale. No error: one would make the stack give
+		// up on the neighbour that an ARP request is for. Before the link was up for the first time everything waits, as
+		// a program that starts does not know that the PHY is still negotiating.
 		e.stats.txLinkDown.Add(1)
-		return &tcpip.ErrNoBufferSpace{}
+		return nil
 	}
 	ok, closed := e.queue.push(pkt.IncRef(), wireBytes(pkt))
 	if ok {
