@@ -102,6 +102,7 @@ func (r *run) begin() {
 	for _, s := range r.streams {
 		c := s.count(r.sockets, r.params.UDP)
 		s.omitted, s.last = c, c
+		s.path = PathStats{} // an idle connection says nothing
 	}
 	r.cpu.start()
 	r.planInterval()

@@ -273,7 +273,8 @@ func (s *Server) handshake(conn net.Conn, seq uint64) {
 		s.refuse(ctl, err, CodeReceiveCookie)
 		return
 	}
-	switch s.place(c, conn, seq) {
+	due := began.Add(s.o.Timeouts.Handshake)
+	switch s.place(c, conn, seq, due) {
 	case placeStream:
 		return
 	case placeBusy:
@@ -285,8 +286,7 @@ func (s *Server) handshake(conn net.Conn, seq uint64) {
 	}
 	info, _ := s.o.Sockets.Info(conn)
 	var text []byte
-	left := s.o.Timeouts.Handshake - s.o.Clock.Now().Sub(began)
-	err = ctl.within(left, "parameters", func() error {
+	err = ctl.within(due.Sub(s.o.Clock.Now()), "parameters", func() error {
 		if err := ctl.writeStates(ParamExchange); err != nil {
 			return err
 		}
@@ -306,7 +306,7 @@ func (s *Server) handshake(conn net.Conn, seq uint64) {
 		s.refuse(ctl, err, CodeReceiveParams)
 		return
 	}
-	t := s.take(ctl, c, p, info.MSS)
+	t := s.take(ctl, c, p, info.MSS, due)
 	if t == nil {
 		s.deny(ctl)
 		return
@@ -338,29 +338,54 @@ const (
 )
 
 // place finds out what a connection with the given cookie is.
-func (s *Server) place(c cookie, conn net.Conn, seq uint64) placement {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.test == nil:
-		return placeControl
-	case s.test.offer(c, conn, seq):
-		return placeStream
-	}
-	return placeBusy
+func (s *Server) place(c cookie, conn net.Conn, seq uint64, due time.Time) placement {
+	out := placeBusy
+	s.whenSettled(due, func() {
+		switch {
+		case s.test == nil:
+			out = placeControl
+		case s.test.offer(c, conn, seq):
+			out = placeStream
+		}
+	})
+	return out
 }
 
 // take takes the slot for a test; nil if it is not free.
-func (s *Server) take(ctl *control, c cookie, p Params, mss int) *session {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.test != nil || s.closed() {
-		return nil
+func (s *Server) take(ctl *control, c cookie, p Params, mss int, due time.Time) (t *session) {
+	s.whenSettled(due, func() {
+		if s.test != nil || s.closed() {
+			return
+		}
+		t = newSession(s, ctl, c, p, mss)
+		s.test, s.live[t] = t, true
+		s.tests++
+	})
+	return t
+}
+
+// whenSettled calls f with the lock held. A test that is all but over is waited for, until due at most: the next client
+// can be faster than the last steps of the one before, and must not be refused for that.
+func (s *Server) whenSettled(due time.Time, f func()) {
+	wake := newAlarm(s.o.Clock)
+	defer wake.Stop()
+	for {
+		s.mu.Lock()
+		left := due.Sub(s.o.Clock.Now())
+		t := s.test
+		if t == nil || !t.finishing.Load() || left <= 0 || s.closed() {
+			f()
+			s.mu.Unlock()
+			return
+		}
+		s.mu.Unlock()
+		wake.Set(left)
+		select {
+		case <-t.over:
+		case <-wake.C:
+		case <-s.stop:
+		}
 	}
-	s.test = newSession(s, ctl, c, p, mss)
-	s.live[s.test] = true
-	s.tests++
-	return s.test
 }
 
 // release gives the slot back.

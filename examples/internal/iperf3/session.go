@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -25,7 +26,8 @@ type session struct {
 	print  *printer
 	over   chan struct{} // closed when the slot is free again
 
-	counted bool // the final figures are taken
+	finishing atomic.Bool // nothing is left to do that takes time
+	counted   bool        // the final figures are taken
 
 	mu      sync.Mutex
 	opening bool        // streams may come
@@ -130,9 +132,16 @@ func (t *session) conduct() {
 	defer t.s.endSession(t)
 	err := t.phases()
 	t.report.Err = err
+	t.finishing.Store(true)
 	if err != nil {
 		t.s.o.Logger.Info("test failed", "peer", t.ctl.conn.RemoteAddr(), "err", err)
-		t.lastWord(err)
+		t.run.freeze()
+		if t.lastWord(err) {
+			// Before its streams are closed under it, or the client reports that in place of the reason.
+			lingerClose(t.ctl.conn, t.s.o.Clock, t.s.o.Timeouts.Linger)
+		} else {
+			t.ctl.conn.Close()
+		}
 	}
 	t.discard()
 	t.publish()
@@ -140,24 +149,20 @@ func (t *session) conduct() {
 	if last {
 		defer t.s.Close()
 	} else {
-		// The streams are closed, at most a good-bye is missing. The next client may start: it can be faster than the
-		// last byte of this one, and it must not be refused when it has seen this connection close.
+		// The streams are closed, at most a good-bye is missing: the next client may start.
 		t.s.release(t)
 	}
-	if err != nil {
-		lingerClose(t.ctl.conn, t.s.o.Clock, t.s.o.Timeouts.Linger)
-		return
+	if err == nil {
+		t.goodbye()
+		t.ctl.conn.Close() // at once: a client of 3.21 waits up to 10 s for it
 	}
-	t.goodbye()
-	// At once: a client of 3.21 waits up to 10 s for it.
-	t.ctl.conn.Close()
 }
 
-// lastWord tells the client why the test ends, if it is not the client's own doing.
-func (t *session) lastWord(err error) {
+// lastWord tells the client why the test ends; false if that is the client's own doing.
+func (t *session) lastWord(err error) bool {
 	switch {
-	case err == nil, errors.Is(err, ErrControlClosed), errors.Is(err, ErrClientStopped), errors.Is(err, net.ErrClosed):
-		return
+	case errors.Is(err, ErrControlClosed), errors.Is(err, ErrClientStopped), errors.Is(err, net.ErrClosed):
+		return false
 	case errors.Is(err, errStopped):
 		t.report.Err = ErrTerminated
 		t.ctl.resume()
@@ -166,6 +171,7 @@ func (t *session) lastWord(err error) {
 		code := codeOf(err, CodeControlClosed)
 		t.ctl.within(t.s.o.Timeouts.Linger, "last word", func() error { return t.ctl.writeServerError(code) })
 	}
+	return true
 }
 
 // discard stops and closes whatever streams there are. It is harmless after a complete test.
@@ -443,6 +449,7 @@ func (t *session) exchange() error {
 	if err != nil {
 		return fmt.Errorf("results as JSON: %w", err)
 	}
+	t.finishing.Store(true)
 	return t.ctl.within(t.s.o.Timeouts.Results, "results", func() error {
 		if err := writeMessage(t.ctl.conn, b); err != nil {
 			return err

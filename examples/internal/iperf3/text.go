@@ -11,14 +11,13 @@ const maxServerText = 256 << 10
 
 // printer writes a test as text in upstream's style (formats: iperf_locale.c).
 type printer struct {
-	w        io.Writer        // nil: nowhere
-	keep     *strings.Builder // for the client, nil: not asked for
-	omitted  bool             // lines were left out of keep
-	server   bool
-	p        *Params
-	begun    bool // the header of the intervals is out
-	hasTCP   bool // retransmits and window are known
-	errsSeen error
+	w       io.Writer        // nil: nowhere
+	keep    *strings.Builder // for the client, nil: not asked for
+	omitted bool             // lines were left out of keep
+	server  bool
+	p       *Params
+	begun   bool  // the header of the intervals is out
+	failed  error // of w; nothing more is written to it
 }
 
 const (
@@ -32,8 +31,8 @@ func (t *printer) printf(format string, args ...any) {
 
 // write sends text to both outputs. Optional text may be left out of what is kept.
 func (t *printer) write(text string, optional bool) {
-	if t.w != nil && t.errsSeen == nil {
-		_, t.errsSeen = io.WriteString(t.w, text)
+	if t.w != nil && t.failed == nil {
+		_, t.failed = io.WriteString(t.w, text)
 	}
 	if t.keep == nil {
 		return
