@@ -11,23 +11,28 @@ import (
 // Board is a simulated board: a MAC with its DMA engines, DMA memory and a PHY. It is driven through a [hw.Port] and put
 // on a cable with [Connect].
 type Board struct {
-	opts   Options
-	clock  simClock
-	file   *registerFile
-	arena  *arena
-	faults Faults
-	cnt    counters
-	viol   violations
-
-	// What an access or an engine touches for each frame needs no lock.
-	status    atomic.Uint32 // latched bits of the status register
-	extra     atomic.Uint32 // its read-only mirrors and the bus error kind
+	// What an access or an engine touches for each frame needs no lock. The first group rarely changes.
+	opts      Options
+	clock     simClock
+	file      *registerFile
+	arena     *arena
 	intEnable atomic.Uint32
-	txState   atomic.Uint32 // TS
-	rxState   atomic.Uint32 // RS
+	extra     atomic.Uint32 // read-only mirrors in the status register, and the bus error kind
 	busy      atomic.Bool   // a software reset may be under way
+	macRate   atomic.Int64  // nanoseconds for each byte at the MAC's speed
 	irq       atomic.Pointer[interrupt]
 	runner    atomic.Pointer[runner]
+	faults    Faults
+	viol      violations
+
+	_       cacheLine
+	txState atomic.Uint32 // TS
+	rxState atomic.Uint32 // RS
+	_       cacheLine
+	status  atomic.Uint32 // latched bits of the status register
+	_       cacheLine
+	cnt     counters
+	_       cacheLine
 
 	// mu guards everything below. It is held while an engine works through a batch, so nothing that a driver does for
 	// each frame takes it. Whoever holds it calls nothing of the user's and takes no other board's.
@@ -47,8 +52,7 @@ type Board struct {
 	tx      txEngine
 	rx      rxEngine
 	lane    lane
-	watched [2][]*block  // blocks with descriptors of a running list, by kind
-	macRate atomic.Int64 // nanoseconds for each byte at the MAC's speed
+	watched [2][]*block // blocks with descriptors of a running list, by kind
 	cable   *Cable
 	side    int // which end of the cable
 }

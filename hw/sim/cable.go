@@ -281,7 +281,7 @@ func (b *Board) detach(c *Cable) {
 func (b *Board) path() *lane        { return &b.lane }
 func (b *Board) intake() sink       { return &rxSink{b} }
 func (b *Board) simClock() simClock { return b.clock }
-func (b *Board) drops() uint64      { return b.cnt.dropOverflow.Load() }
+func (b *Board) drops() uint64      { return b.Stats().RXDropOverflow }
 
 func (b *Board) ability() ability {
 	b.mu.Lock()

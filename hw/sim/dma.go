@@ -46,7 +46,7 @@ func (b *Board) softReset() {
 		b.resetAt = never
 	}
 	b.busy.Store(true)
-	b.cnt.softResets.Add(1)
+	b.cnt.softResets++
 }
 
 // needsPS reports whether the PHY's clock is a 10/100 one, which a MAC set to 1000 cannot reset with (U-Boot

@@ -36,6 +36,7 @@ type testDriver struct {
 	icEvery  int
 	opMode   uint32
 	config   uint32
+	deadline time.Time
 }
 
 type driverOptions struct {
@@ -268,12 +269,15 @@ func (d *testDriver) poll() (received, bool) {
 	return r, true
 }
 
+// progress puts the hang guard off.
+func (d *testDriver) progress() { d.deadline = time.Now().Add(hangGuard) }
+
 // wait serves interrupts until done says so.
 func (d *testDriver) wait(what string, done func() bool) {
 	d.t.Helper()
-	deadline := time.Now().Add(hangGuard)
+	d.progress()
 	for !done() {
-		if time.Now().After(deadline) {
+		if time.Now().After(d.deadline) {
 			d.t.Fatalf("%s: no %s; status 0x%08x stats %+v violations %v", d.b.Name(), what, d.r.Load32(regStatus), d.b.Stats(), d.b.Violations())
 		}
 		if c, ok := d.port.Clock().(*SteppedClock); ok {

@@ -160,16 +160,16 @@ const (
 func (b *Board) countTX(f *flight) {
 	switch f.fate {
 	case fateNoLink:
-		b.cnt.txNoLink.Add(1)
+		b.cnt.txNoLink++
 	case fateSpeed:
-		b.cnt.txSpeed.Add(1)
+		b.cnt.txSpeed++
 	case fateAborted:
 	default:
-		b.cnt.txFrames.Add(1)
-		b.cnt.txBytes.Add(uint64(f.n))
+		b.cnt.txFrames++
+		b.cnt.txBytes += uint64(f.n)
 	}
 	if f.status&txES != 0 {
-		b.cnt.txAborted.Add(1)
+		b.cnt.txAborted++
 	}
 	n := f.n + fcsBytes
 	b.countMMC(mmcTXOctetsGB, uint32(n))

@@ -73,13 +73,13 @@ func (m *mdio) command(b *Board, v uint32) {
 	reg := v >> miiGR & miiField5
 	there := int(v>>miiPA&miiField5) == b.opts.PHYAddress && !b.faults.phyAbsent.Load()
 	if v&miiGW != 0 {
-		b.cnt.mdioWrites.Add(1)
+		b.cnt.mdioWrites++
 		if there {
 			b.phy.write(reg, m.value)
 		}
 		return
 	}
-	b.cnt.mdioReads.Add(1)
+	b.cnt.mdioReads++
 	m.value = nobodyThere
 	if there {
 		m.value = b.phy.read(reg)

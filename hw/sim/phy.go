@@ -103,6 +103,7 @@ type phy struct {
 	speed   int   // Mbit/s, once up
 	full    bool  // duplex
 	upAt    int64 // when the link is or was up; never while there is none
+	live    bool  // it was seen up, and nothing has happened to it since
 	latched bool  // BMSR has a link failure to tell
 	lpa     uint16
 	gstat   uint16
@@ -156,7 +157,10 @@ func (p *phy) rxClock() bool {
 
 // up reports whether there is a link.
 func (p *phy) up() bool {
-	return p.upAt != never && (p.upAt == 0 || p.b.clock.nanos() >= p.upAt) && p.powered()
+	if !p.live {
+		p.live = p.upAt != never && p.b.clock.nanos() >= p.upAt && p.powered()
+	}
+	return p.live
 }
 
 // inBand is the RGMII in-band status that the PHY sends between frames.
@@ -320,11 +324,13 @@ func (p *phy) write(reg uint32, v uint16) {
 func (p *phy) control(v uint16) {
 	if v&bmcrReset != 0 {
 		p.reset()
+		p.live = false
 		p.resetAt = p.b.clock.nanos() + phyResetTime
 		p.relink = true
 		return
 	}
 	old := p.std[miiBMCR]
+	p.live = false
 	p.std[miiBMCR] = v & bmcrWritable
 	if v&bmcrRestart != 0 || (old^v)&bmcrWritable != 0 {
 		p.relink = true
@@ -452,7 +458,7 @@ func (b *Board) setLink(l link, at int64) {
 	if p.up() {
 		b.linkChanged()
 	}
-	p.latched = true
+	p.latched, p.live = true, false
 	p.speed, p.full, p.lpa, p.gstat, p.eeeLP = l.speed, l.full, l.lpa, l.gstat, l.eee
 	p.upAt = never
 	if l.speed == 0 {

@@ -100,7 +100,7 @@ func (x *rxEngine) owned(b *Board) bool {
 		return true // let the fetch fail
 	}
 	x.desc = m
-	b.cnt.dmaReads.Add(1)
+	b.cnt.dmaReads++
 	return loadWord(m, int(x.cur-m.bus)/4)&descOWN != 0
 }
 
@@ -217,15 +217,15 @@ func (s *rxSink) arrive(f *flight, at int64, m laneMode) bool {
 	x := &b.rx
 	if f.fate != fateLoop {
 		if b.reg[mustSlot(regConfig)]&cfgRE == 0 || !b.phy.up() || b.reg[mustSlot(regPMT)]&pmtPowerDown != 0 {
-			b.cnt.dropDisabled.Add(1)
+			b.cnt.dropDisabled++
 			return true
 		}
 		if b.phy.speed != b.macSpeed() {
-			b.cnt.dropSpeed.Add(1)
+			b.cnt.dropSpeed++
 			return true
 		}
 	} else if b.reg[mustSlot(regConfig)]&cfgRE == 0 {
-		b.cnt.dropDisabled.Add(1)
+		b.cnt.dropDisabled++
 		return true
 	}
 	direct := m.perByte == 0 && x.head == x.tail
@@ -277,7 +277,7 @@ func (x *rxEngine) room(b *Board, f *flight, direct bool) bool {
 
 // overflow counts a frame that did not fit the FIFO. b.mu is held.
 func (b *Board) overflow() {
-	b.cnt.dropOverflow.Add(1)
+	b.cnt.dropOverflow++
 	b.countMMC(mmcRXOverflow, 1)
 	b.countFIFO()
 	if b.faults.deadOnOvf.Load() {
@@ -298,7 +298,7 @@ func (b *Board) countFIFO() {
 
 // missed counts a frame for which there was no descriptor. b.mu is held.
 func (b *Board) missed() {
-	b.cnt.dropDescriptor.Add(1)
+	b.cnt.dropDescriptor++
 	i := mustSlot(regMissed)
 	if b.reg[i]&missedMax == missedMax {
 		b.reg[i] = b.reg[i]&^missedMax | missedOverflow
@@ -439,10 +439,10 @@ func (x *rxEngine) fillBuffer(b *Board, bus uint32, p []byte, size int) (int, bo
 // finish ends a frame: counts, interrupt, and a look at the next descriptor.
 func (x *rxEngine) finish(b *Board, fr *rxFrame, d *rxDesc, w int64, cut bool) {
 	if cut {
-		b.cnt.truncated.Add(1)
+		b.cnt.truncated++
 	} else {
-		b.cnt.rxFrames.Add(1)
-		b.cnt.rxBytes.Add(uint64(fr.wire))
+		b.cnt.rxFrames++
+		b.cnt.rxBytes += uint64(fr.wire)
 	}
 	bits := uint32(0)
 	if fr.status&rxRWT != 0 {

@@ -22,7 +22,7 @@ func (b *Board) admit(f *flight, fr *rxFrame, at int64) bool {
 	if f.n < headerBytes { // no address to filter by: a fragment
 		b.countMMC(mmcRXFramesGB, 1)
 		b.countMMC(mmcRXRunt, 1)
-		b.cnt.dropRunt.Add(1)
+		b.cnt.dropRunt++
 		b.countFIFO()
 		return false
 	}
@@ -32,7 +32,7 @@ func (b *Board) admit(f *flight, fr *rxFrame, at int64) bool {
 	v := b.filter(d)
 	control, pass := b.controlFrame(d, typ, v.pass, !f.fcsBad && n >= minWire, at)
 	if !v.pass && !pass {
-		b.cnt.dropFilter.Add(1)
+		b.cnt.dropFilter++
 		if b.mmc.control&mmcDroppedBC != 0 && isBroadcast(d) {
 			b.countMMC(mmcRXBroadcast, 1)
 		}
@@ -82,12 +82,12 @@ func (b *Board) admit(f *flight, fr *rxFrame, at int64) bool {
 		}
 		fr.ext = sum.extended()
 		if sum.bad() && op&opDT == 0 && op&opFEF == 0 && op&opRSF != 0 {
-			b.cnt.dropChecksum.Add(1)
+			b.cnt.dropChecksum++
 			return false
 		}
 	}
 	if control && !pass {
-		b.cnt.dropControl.Add(1)
+		b.cnt.dropControl++
 		return false
 	}
 	fr.status = st
@@ -106,14 +106,14 @@ func (b *Board) keepBad(n int, st uint32, giant bool, op uint32) bool {
 		if op&opFUF != 0 && st&rxCE == 0 {
 			return true
 		}
-		b.cnt.dropRunt.Add(1)
+		b.cnt.dropRunt++
 		b.countFIFO()
 		return false
 	case st&rxCE != 0 && op&opFEF == 0 && !early:
-		b.cnt.dropCRC.Add(1)
+		b.cnt.dropCRC++
 		return false
 	case st&rxRWT != 0 && op&opFEF == 0 && !early, giant && op&opDGF != 0 && !early:
-		b.cnt.dropGiant.Add(1)
+		b.cnt.dropGiant++
 		return false
 	}
 	return true

@@ -62,32 +62,40 @@ type CableStats struct {
 	Elapsed time.Duration
 }
 
-// counters are BoardStats as they are kept.
+// counters are BoardStats as they are kept. What the engines count is guarded by the board's lock; what the driver's side
+// counts is atomic and lies on other cache lines, since the two run on different CPUs.
 type counters struct {
-	txFrames, txBytes, rxFrames, rxBytes                                            atomic.Uint64
-	txNoLink, txSpeed, txAborted                                                    atomic.Uint64
-	dropDisabled, dropSpeed, dropFilter, dropControl, dropCRC, dropRunt, dropGiant  atomic.Uint64
-	dropChecksum, dropDescriptor, dropOverflow, truncated                           atomic.Uint64
-	txKicks, rxKicks, dmaReads, dmaWrites, cpuReads, cpuWrites, regReads, regWrites atomic.Uint64
-	mdioReads, mdioWrites, interrupts, interruptsLost, softResets, violations       atomic.Uint64
+	txFrames, txBytes, rxFrames, rxBytes                                           uint64
+	txNoLink, txSpeed, txAborted                                                   uint64
+	dropDisabled, dropSpeed, dropFilter, dropControl, dropCRC, dropRunt, dropGiant uint64
+	dropChecksum, dropDescriptor, dropOverflow, truncated                          uint64
+	dmaReads, dmaWrites, mdioReads, mdioWrites, softResets                         uint64
+
+	_ cacheLine
+
+	txKicks, rxKicks, cpuReads, cpuWrites, regReads, regWrites atomic.Uint64
+	interrupts, interruptsLost, violations                     atomic.Uint64
 }
+
+// cacheLine keeps what is before it from sharing a cache line with what is behind it.
+type cacheLine [64]byte
 
 // Stats returns the board's counts so far.
 func (b *Board) Stats() BoardStats {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	c := &b.cnt
 	return BoardStats{
-		TXFrames: c.txFrames.Load(), TXBytes: c.txBytes.Load(), RXFrames: c.rxFrames.Load(), RXBytes: c.rxBytes.Load(),
-		TXNoLink: c.txNoLink.Load(), TXSpeed: c.txSpeed.Load(), TXAborted: c.txAborted.Load(),
-		RXDropDisabled: c.dropDisabled.Load(), RXDropSpeed: c.dropSpeed.Load(), RXDropFilter: c.dropFilter.Load(),
-		RXDropControl: c.dropControl.Load(), RXDropCRC: c.dropCRC.Load(), RXDropRunt: c.dropRunt.Load(),
-		RXDropGiant: c.dropGiant.Load(), RXDropChecksum: c.dropChecksum.Load(), RXDropDescriptor: c.dropDescriptor.Load(),
-		RXDropOverflow: c.dropOverflow.Load(), RXTruncated: c.truncated.Load(),
+		TXFrames: c.txFrames, TXBytes: c.txBytes, RXFrames: c.rxFrames, RXBytes: c.rxBytes,
+		TXNoLink: c.txNoLink, TXSpeed: c.txSpeed, TXAborted: c.txAborted,
+		RXDropDisabled: c.dropDisabled, RXDropSpeed: c.dropSpeed, RXDropFilter: c.dropFilter,
+		RXDropControl: c.dropControl, RXDropCRC: c.dropCRC, RXDropRunt: c.dropRunt, RXDropGiant: c.dropGiant,
+		RXDropChecksum: c.dropChecksum, RXDropDescriptor: c.dropDescriptor, RXDropOverflow: c.dropOverflow,
+		RXTruncated: c.truncated, DMADescriptorReads: c.dmaReads, DMADescriptorWrites: c.dmaWrites,
+		MDIOReads: c.mdioReads, MDIOWrites: c.mdioWrites, SoftResets: c.softResets,
 		TXKicks: c.txKicks.Load(), RXKicks: c.rxKicks.Load(),
-		DMADescriptorReads: c.dmaReads.Load(), DMADescriptorWrites: c.dmaWrites.Load(),
 		CPUDescriptorReads: c.cpuReads.Load(), CPUDescriptorWrites: c.cpuWrites.Load(),
 		RegisterReads: c.regReads.Load(), RegisterWrites: c.regWrites.Load(),
-		MDIOReads: c.mdioReads.Load(), MDIOWrites: c.mdioWrites.Load(),
-		Interrupts: c.interrupts.Load(), InterruptsLost: c.interruptsLost.Load(),
-		SoftResets: c.softResets.Load(), Violations: c.violations.Load(),
+		Interrupts: c.interrupts.Load(), InterruptsLost: c.interruptsLost.Load(), Violations: c.violations.Load(),
 	}
 }

@@ -183,7 +183,7 @@ func (s *txSource) fetch(l *lane, f *flight, w int64) bool {
 		t.desc = m
 		at := int(t.cur-m.bus) / 4
 		d0 := loadWord(m, at)
-		b.cnt.dmaReads.Add(1)
+		b.cnt.dmaReads++
 		if d0&descOWN == 0 {
 			if k := t.kickAt.Swap(0); k != 0 {
 				begin = max(begin, k-1-l.shift())
@@ -293,7 +293,7 @@ func (b *Board) giveBack(m *block, at int, d0, bus uint32) bool {
 		}
 	}
 	storeWord(m, at, d0)
-	b.cnt.dmaWrites.Add(1)
+	b.cnt.dmaWrites++
 	return true
 }
 
