@@ -52,6 +52,14 @@ func pump[T any](q *Queue[T], now int64, most int, sent func(h Head[T], last boo
 	return n
 }
 
+// waitingOf is the backlog of the flow with this hash.
+func (q *Queue[T]) waitingOf(hash uint32) int {
+	if f, ok := q.Find(hash); ok {
+		return int(q.backlog[f])
+	}
+	return 0
+}
+
 // framesLeft is what a cutter would know: how many frames the packet at the head of a flow has left.
 func (q *Queue[T]) framesLeft(f Flow) int {
 	p := q.store.at(q.flows[f].head)
