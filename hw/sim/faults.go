@@ -168,8 +168,13 @@ func (f *Faults) InjectStatus(bits uint32) { f.b.raise(bits & stLatched) }
 
 // SetTXHang makes the transmit engine hang.
 func (f *Faults) SetTXHang(h TXHang) {
+	b := f.b
+	b.mu.Lock()
 	f.txHang.Store(uint32(h))
-	f.b.poke(f.b.clock.nanos())
+	b.tx.notBefore = b.wireNow()
+	b.tx.free = max(b.tx.free, b.tx.notBefore)
+	b.mu.Unlock()
+	b.pokeNow()
 }
 
 // Freeze holds a bit, so that what it stands for never ends.

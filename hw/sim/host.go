@@ -175,6 +175,7 @@ type queue struct {
 	ring       []flight
 	head, tail uint32 // run freely
 	cable      *Cable
+	since      int64 // when it was put on the cable
 	closed     bool
 	low        func() // called when the queue has run half empty; may be nil
 }
@@ -248,6 +249,7 @@ func (q *queue) attach(c *Cable, name string) error {
 		return fmt.Errorf("sim: connect %s: %w", name, errAttached)
 	}
 	q.cable = c
+	q.since = c.begin
 	return nil
 }
 
@@ -275,8 +277,11 @@ func (q *queue) fetchAt(l *lane) int64 {
 	if q.head == q.tail {
 		return never
 	}
-	return q.ring[q.head%uint32(len(q.ring))].ready - l.shift()
+	return q.readyAt(&q.ring[q.head%uint32(len(q.ring))], l)
 }
+
+// readyAt is since when a frame waits, in wire time.
+func (q *queue) readyAt(f *flight, l *lane) int64 { return max(f.ready, q.since) - l.shift() }
 
 func (q *queue) fetch(l *lane, f *flight, w int64) bool {
 	if q.head == q.tail {
@@ -285,7 +290,7 @@ func (q *queue) fetch(l *lane, f *flight, w int64) bool {
 	g := &q.ring[q.head%uint32(len(q.ring))]
 	buf := f.buf
 	*f = *g
-	f.ready = min(g.ready-l.shift(), w)
+	f.ready = min(q.readyAt(g, l), w)
 	g.buf = buf
 	q.head++
 	if q.low != nil && q.tail-q.head == uint32(len(q.ring)/2) {

@@ -245,7 +245,10 @@ func (l *lane) deliver(end uint32, w int64, m laneMode) (n int, refused bool) {
 		}
 		return l.offer(to, f, at, m)
 	}
-	l.held = false
+	if l.held {
+		l.held = false
+		l.wireFree = max(l.wireFree, w)
+	}
 	for {
 		at := w
 		more := l.delivered != end

@@ -46,8 +46,11 @@ func (b *Board) configChanged(old, v uint32) {
 			}
 		}
 	}
-	if v&^old&cfgTE != 0 && b.txState.Load() == tsStopped {
-		b.violate(RuleStartOrder, "TE set, but ST is not")
+	if v&^old&cfgTE != 0 {
+		if b.txState.Load() == tsStopped {
+			b.violate(RuleStartOrder, "TE set, but ST is not")
+		}
+		b.tx.notBefore = b.wireNow()
 	}
 	if old != v {
 		b.tx.wake = true
@@ -102,7 +105,7 @@ func (b *Board) debugWord() uint32 {
 			v |= debugTXActive | debugTXTake | debugTXRead
 		}
 	}
-	if b.tx.pausedUntil > b.clock.nanos() {
+	if b.tx.pausedUntil > b.wireNow() {
 		v |= debugTXPaused
 	}
 	return v | b.rx.fill(b)<<debugRXFill

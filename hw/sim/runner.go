@@ -31,6 +31,7 @@ type runner struct {
 	cond    sync.Cond // runs or stopped changed
 	stopped bool
 	runs    uint64
+	last    int64 // wire time of the last run
 }
 
 // newRunner makes a runner for some lanes. A precise one has a thread of its own.
@@ -113,7 +114,7 @@ func (r *runner) run() (next int64, ok bool) {
 	w := now - r.shift.Load()
 	if m.perByte != 0 {
 		// A run that comes late catches up only so far; the rest shifts the schedule.
-		if due := r.due(m); due != never && w-due > latestCatch {
+		if due := max(r.due(m), r.last); w-due > latestCatch {
 			r.shift.Add(w - due - latestCatch)
 			w = due + latestCatch
 		}
@@ -143,6 +144,7 @@ func (r *runner) run() (next int64, ok bool) {
 		b.rx.run(b, w, m)
 		b.mu.Unlock()
 	}
+	r.last = w
 	r.runs++
 	r.cond.Broadcast()
 	due := r.due(m)

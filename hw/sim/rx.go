@@ -75,7 +75,7 @@ func (x *rxEngine) start(b *Board) {
 	x.chainSeen, x.ringSeen = false, false
 	x.entries = b.watch(ringRX, x.base.addr)
 	b.rxState.Store(rsWaiting)
-	x.blocked = false
+	x.unblock(b.wireNow())
 	if !x.owned(b) {
 		x.suspend(b)
 	}
@@ -121,10 +121,28 @@ func (b *Board) kickRX() {
 	b.mu.Lock()
 	if b.rxState.Load() == rsSuspended && b.rx.owned(b) {
 		b.rxState.Store(rsWaiting)
-		b.rx.blocked = false
+		b.rx.unblock(b.wireNow())
 	}
 	b.mu.Unlock()
 	b.pokeNow()
+}
+
+// unblock lets the frame at the head go on at a time. b.mu is held.
+func (x *rxEngine) unblock(w int64) {
+	x.blocked = false
+	if x.head != x.tail {
+		fr := &x.fifo[x.head%rxSlots]
+		fr.at = max(fr.at, w)
+	}
+}
+
+// wireNow is the present in wire time.
+func (b *Board) wireNow() int64 {
+	now := b.clock.nanos()
+	if r := b.runner.Load(); r != nil {
+		now -= r.shift.Load()
+	}
+	return now
 }
 
 // run moves what is due into memory. b.mu is held.
@@ -142,7 +160,7 @@ func (x *rxEngine) run(b *Board, w int64, m laneMode) {
 			if b.rxState.Load() == rsStopped || !x.owned(b) {
 				break
 			}
-			x.blocked = false
+			x.unblock(w)
 		}
 		if !x.toMemory(b, fr, w, m.lossless || b.reg[mustSlot(regOpMode)]&opDFF != 0) {
 			x.blocked = true
@@ -166,11 +184,7 @@ func (x *rxEngine) next() int64 {
 
 // fill is the FIFO fill level as the debug register has it.
 func (x *rxEngine) fill(b *Board) uint32 {
-	at := b.clock.nanos()
-	if r := b.runner.Load(); r != nil {
-		at -= r.shift.Load()
-	}
-	switch n := x.occupied(at); {
+	switch n := x.occupied(b.wireNow()); {
 	case x.head == x.tail:
 		return 0
 	case n >= b.opts.RXFIFOBytes*15/16:

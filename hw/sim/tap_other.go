@@ -1,8 +1,15 @@
+//go:build !linux
+
 package sim
 
-import "errors"
+import (
+	"fmt"
 
-type TAP struct{ End }
+	"dwnet/hw"
+)
 
-func OpenTAP(o TAPOptions) (*TAP, error) { return nil, errors.New("sim: TAP unfinished") }
-func (t *TAP) Close() error              { return nil }
+func openTAP(string) (int, error) {
+	return -1, fmt.Errorf("TAP interfaces need Linux: %w", hw.ErrUnsupported)
+}
+
+func writeTAP(int, []byte) error { return hw.ErrUnsupported }

@@ -44,8 +44,9 @@ type txEngine struct {
 	underflow bool // by fault
 	dry       bool // the next descriptor was the CPU's when the last run ended
 
-	pausedUntil int64
-	pauseOut    bool // a PAUSE frame is to be sent
+	pausedUntil int64 // by a PAUSE frame
+	notBefore   int64 // when the transmitter was last enabled
+	pauseOut    bool  // a PAUSE frame is to be sent
 	pauseTime   uint16
 
 	kickAt      atomic.Int64  // when the first poll demand not yet seen came, + 1; 0: none
@@ -373,7 +374,7 @@ func (s *txSource) startAt(f *flight) int64 {
 	if b.reg[mustSlot(regConfig)]&cfgTE == 0 || b.faults.txHang.Load() == uint32(TXHangStopped) {
 		return never
 	}
-	return b.tx.pausedUntil
+	return max(b.tx.pausedUntil, b.tx.notBefore)
 }
 
 // depart decides whether a frame reaches the cable.
