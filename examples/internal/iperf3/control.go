@@ -54,16 +54,26 @@ type control struct {
 	clock Clock
 	// interrupted makes every bounded operation fail with errStopped. See interrupt.
 	interrupted atomic.Bool
+
+	mu      sync.Mutex
+	resumed bool
 }
 
 // interrupt ends the operation in progress and those to come with errStopped. It may be called from anywhere.
 func (c *control) interrupt() {
-	c.interrupted.Store(true)
-	c.conn.SetDeadline(past)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.resumed {
+		c.interrupted.Store(true)
+		c.conn.SetDeadline(past)
+	}
 }
 
-// resume undoes interrupt, for a last word to the peer.
+// resume undoes interrupt once and for all, for a last word to the peer.
 func (c *control) resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.resumed = true
 	c.interrupted.Store(false)
 	c.conn.SetDeadline(time.Time{})
 }

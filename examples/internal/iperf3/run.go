@@ -90,7 +90,8 @@ func (r *run) addStream(s *stream) {
 	r.streams = append(r.streams, s)
 }
 
-// begin starts the clock of the test, at TEST_START.
+// begin starts the clock of the test, at TEST_START. Received datagrams count from here: the first may be as fast as
+// TEST_RUNNING, which allows them.
 func (r *run) begin() {
 	now := r.clock.Now()
 	r.zero, r.start, r.lastAt = now, now, now
@@ -106,11 +107,11 @@ func (r *run) begin() {
 	}
 	r.cpu.start()
 	r.planInterval()
+	r.counting.Store(true)
 }
 
 // flow starts the data, at TEST_RUNNING.
 func (r *run) flow() {
-	r.counting.Store(true)
 	for _, s := range r.streams {
 		var f func()
 		switch {
