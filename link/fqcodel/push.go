@@ -123,13 +123,13 @@ func (q *Queue[T]) makeRoom(own int32, dropped []T) ([]T, bool) {
 	return dropped, true
 }
 
-// firstUnstarted returns the first packet of a flow that nobody has begun to cut, and the one before it.
+// firstUnstarted returns the first packet of a flow that nobody has begun to cut or given up, and the one before it.
 func (q *Queue[T]) firstUnstarted(fi int32) (prev, pi int32) {
 	pi = q.flows[fi].head
 	if pi == none {
 		return none, none
 	}
-	if p := q.store.at(pi); p.done > 0 || pi == q.held {
+	if p := q.store.at(pi); p.done > 0 || pi == q.held || p.aborted {
 		return pi, p.next
 	}
 	return none, pi
