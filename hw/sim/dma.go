@@ -49,6 +49,12 @@ func (b *Board) softReset() {
 	b.cnt.softResets++
 }
 
+// retryReset reports whether a write may be done although a software reset is under way: one that hangs because PS does
+// not fit the PHY is cured by setting PS and asking again.
+func (b *Board) retryReset(off, v uint32) bool {
+	return b.resetAt == never && b.needsPS() && (off == regConfig || off == regBusMode && v&busSWR != 0)
+}
+
 // needsPS reports whether the PHY's clock is a 10/100 one, which a MAC set to 1000 cannot reset with (U-Boot
 // drivers/net/designware.c).
 func (b *Board) needsPS() bool {

@@ -78,7 +78,8 @@ type lane struct {
 	unlimited bool  // the last run was one without wire time
 	retry     int64 // when to try it again
 	backoff   int64
-	wireFree  int64
+	resume    int64 // when the sink last took a frame that it had refused
+	wireFree  int64 // guarded by the source's lock
 
 	ctl     flight // a PAUSE frame on the wire
 	ctlBusy bool
@@ -141,6 +142,7 @@ func (l *lane) quota() int {
 func (l *lane) transmit(w int64, m laneMode) int {
 	l.src.lock()
 	defer l.src.unlock()
+	l.wireFree = max(l.wireFree, l.resume)
 	left := 0
 	for {
 		if l.started != l.sent {
@@ -247,7 +249,7 @@ func (l *lane) deliver(end uint32, w int64, m laneMode) (n int, refused bool) {
 	}
 	if l.held {
 		l.held = false
-		l.wireFree = max(l.wireFree, w)
+		l.resume = w
 	}
 	for {
 		at := w
@@ -312,7 +314,6 @@ func (l *lane) hold(w int64) {
 	l.held = true
 	l.backoff = min(max(2*l.backoff, retryFirst), retryMost)
 	l.retry = w + l.backoff
-	l.wireFree = max(l.wireFree, w)
 }
 
 // runUnlimited moves frames without wire time until the source or the sink has no more to give.

@@ -99,9 +99,10 @@ func (b *Board) transferAddress(n int) {
 // debugWord is the debug register. b.mu is held.
 func (b *Board) debugWord() uint32 {
 	var v uint32
-	if n := b.lane.pending(); n > 0 {
+	if b.lane.pending() > 0 {
 		v |= debugTXFIFO
-		if b.lane.started != b.lane.sent {
+		start, ok := b.lane.nextStart()
+		if b.lane.started != b.lane.sent || ok && start <= b.wireNow() {
 			v |= debugTXActive | debugTXTake | debugTXRead
 		}
 	}

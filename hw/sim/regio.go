@@ -173,7 +173,7 @@ func (b *Board) storeSlow(off, v uint32) {
 		return
 	}
 	b.settle()
-	if b.resetting() {
+	if b.resetting() && !b.retryReset(off, v) {
 		b.violate(RuleResetBusy, "0x%08x to %s", v, spec.Name)
 		return
 	}
