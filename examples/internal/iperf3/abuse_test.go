@@ -411,7 +411,6 @@ func TestStrayDatagramsWithoutATest(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Write(make([]byte, n))
-		c.Write([]byte(udpConnect))
 		c.Close()
 	}
 	s.run(t, ClientOptions{Params: Params{UDP: true, Bytes: 10000, Length: 1000}})

@@ -20,6 +20,9 @@ func TestNoGoroutineIsLeftBehind(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		Run(ctx, ClientOptions{Dial: KernelDialer(s.addr), Interval: 10 * time.Millisecond, OnInterval: func(Interval) { cancel() }})
+		for range 5 { // the server has seen them all
+			s.report(t)
+		}
 		s.peer(t).running(plainParams)
 		s.dial(t)
 	})

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"time"
 )
 
 // KernelSockets reaches the options of the host's sockets, as far as the net package knows them.
