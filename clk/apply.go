@@ -64,7 +64,7 @@ func (s *solver) program(change *Change) error {
 			change.Plan, change.Rate = plan, got
 			return nil
 		}
-		s.note(Attempt{Clock: s.clock.Name(), Setting: settingsOf(plan.Steps), Want: s.want, Out: got, Reason: fmt.Sprintf("promised %v", plan.Rate)})
+		s.note(Attempt{Clock: s.clock.Name(), Setting: settingsOf(plan.Steps), Want: s.want, Out: got, Reason: "planned otherwise"})
 	}
 	err := s.fail(0, nil).(*RateError)
 	err.causes = append(err.causes, ErrUnstable)
@@ -86,7 +86,7 @@ func (s *solver) apply(plan *Plan, done *undo) (broken bool, err error) {
 		if got == st.Out {
 			continue
 		}
-		s.note(Attempt{Clock: st.Clock.Name(), Setting: st.Setting, Want: st.Out, Out: got, Reason: fmt.Sprintf("promised %v", st.Out)})
+		s.note(Attempt{Clock: st.Clock.Name(), Setting: st.Setting, Want: st.Out, Out: got, Reason: "it had promised otherwise"})
 		if _, ok := st.Clock.(Tunable); ok {
 			s.pinned[st.Clock.Name()] = got
 		}

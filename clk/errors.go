@@ -65,7 +65,7 @@ func (a Attempt) String() string {
 		fmt.Fprintf(&b, " from %v", a.In)
 	}
 	if a.Out != 0 {
-		fmt.Fprintf(&b, " gives %v", a.Out)
+		fmt.Fprintf(&b, " gives %v instead of %v", a.Out, a.Want)
 	}
 	b.WriteString(": " + a.Reason)
 	return b.String()

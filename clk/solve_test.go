@@ -157,7 +157,7 @@ func TestStuckParent(t *testing.T) {
 	s = newSoC(t, socOptions{fixed: 2550 * MHz, mpll: stuck, div: func(c *DividerConfig) { c.MinInput = 0 }})
 	_, err = SetRate(s.tx, 125*MHz, 0)
 	wantError(t, "SetRate", err, ErrNoRate)
-	if !errors.As(err, &e) || e.Best != 62500000 || !strings.Contains(err.Error(), "m250_div /3 from 250000000 Hz gives 83333334 Hz: -66.67 % off") {
+	if !errors.As(err, &e) || e.Best != 62500000 || !strings.Contains(err.Error(), "m250_div /3 from 250000000 Hz gives 83333334 Hz instead of 250000000 Hz: -66.67 % off") {
 		t.Errorf("error is %v", err)
 	}
 	if s.written() != 0 {
