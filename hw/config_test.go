@@ -54,7 +54,7 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
-// What depends on the port and on the release of the core is checked as well. E-59: no receive watchdog before release 3.5.
+// What depends on the port and on the release of the core is checked as well: no receive watchdog before release 3.5.
 func TestConfigForThisCore(t *testing.T) {
 	p := newFakePort(t)
 	p.mac.version = 0x1034

@@ -118,7 +118,8 @@ type fakeMAC struct {
 	drainAt          time.Time // when the transmit FIFO is empty
 	ftfAt            time.Time
 	onStore          func(off, v uint32) // after the effect of a write
-	onLoad           func(off uint32)
+	onLoad           func(off uint32)    // before a read
+	afterLoad        func(off uint32)    // when the value is known
 }
 
 // featureS805 is what is known of the word of the S805: MII, GMII, half duplex, hash, addresses, MDIO, wake-up, magic, MMC,
@@ -176,6 +177,9 @@ func (f *fakeMAC) Load32(off uint32) uint32 {
 		f.mu.Lock()
 	}
 	defer f.mu.Unlock()
+	if f.afterLoad != nil {
+		defer f.afterLoad(off)
+	}
 	f.clock.advance(f.clock.tick)
 	now := f.clock.Now()
 	if off%4 != 0 {

@@ -258,8 +258,8 @@ func TestRST06_ResetIsGivenTime(t *testing.T) {
 	p := newFakePort(t)
 	p.mac.swrTime = 10 * time.Millisecond
 	stalled := false
-	p.mac.onLoad = func(off uint32) {
-		if off == 0x1000 && p.mac.get(0x1018) == 0 && !p.mac.swrUntil.IsZero() && !stalled {
+	p.mac.afterLoad = func(off uint32) { // the machine stands still right after a read that says "not yet"
+		if off == 0x1000 && !p.mac.swrUntil.IsZero() && !stalled {
 			stalled = true
 			p.clk.advance(5 * time.Second)
 		}
@@ -440,7 +440,7 @@ func TestOpenOnLesserCores(t *testing.T) {
 	p.checkRules()
 
 	p = newFakePort(t)
-	p.info.RXFIFOBytes = 2048 // E-48: no flow control by level
+	p.info.RXFIFOBytes = 2048 // no flow control by level
 	m = p.open(Config{BurstBeats: 16})
 	if v := OperationMode(p.mac.get(0x1018)); v != 0x02200004 {
 		t.Errorf("2 KiB FIFO: operation mode %v", v)

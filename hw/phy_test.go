@@ -87,6 +87,16 @@ func TestMDIOAccess(t *testing.T) {
 	if v, err := b.m.ReadPHY(7, 2); v != 0xFFFF || err != nil {
 		t.Errorf("nobody at 7: 0x%x, %v", v, err)
 	}
+	// A command of somebody else's is under way: ours waits, and is not dropped.
+	b.mac.mdioBusy = b.clk.Now().Add(200 * time.Microsecond)
+	if v, err := b.m.ReadPHY(0, 2); v != 0x001C || err != nil {
+		t.Errorf("behind another command: 0x%x, %v", v, err)
+	}
+	b.mac.mdioBusy = b.clk.Now().Add(200 * time.Microsecond)
+	if err := b.m.WritePHY(0, 31, 7); err != nil || b.mac.phys[0].regs[31] != 7 {
+		t.Errorf("behind another command: %d written, %v", b.mac.phys[0].regs[31], err)
+	}
+	b.checkRules()
 	mark = b.mac.mark()
 	for _, a := range [][2]int{{-1, 0}, {32, 0}, {0, -1}, {0, 32}} {
 		if _, err := b.m.ReadPHY(a[0], a[1]); !errors.Is(err, ErrConfig) {
@@ -112,7 +122,7 @@ func TestPHY06_Concurrent(t *testing.T) {
 	var wg sync.WaitGroup
 	for a := 1; a < 5; a++ {
 		wg.Go(func() {
-			for i := range 200 {
+			for i := range 100 {
 				r := 16 + i%15
 				if v, err := m.ReadPHY(a, r); v != uint16(a<<8|r) || err != nil {
 					t.Errorf("PHY %d register %d: 0x%x, %v", a, r, v, err)

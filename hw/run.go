@@ -43,8 +43,8 @@ func (m *MAC) softwareReset() error {
 func (m *MAC) swr() error {
 	m.running = false
 	// With a MII or RMII PHY the reset only completes while PS is set, and clears PS itself: so it is set before and, if it
-	// went, again during the reset (U-Boot drivers/net/designware.c, "set the PS bit when resetting DMA bus in MII
-	// configuration").
+	// went, again during the reset (U-Boot drivers/net/designware.c, commit
+	// c61221948c30).
 	portSelect := uint32(0)
 	if !m.info.Mode.gigabit() {
 		portSelect = uint32(m.link.config(false) & confSpeed)

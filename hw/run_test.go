@@ -101,8 +101,8 @@ func TestLNK06_StopWaitsForSlowWire(t *testing.T) {
 	}
 }
 
-// A transmitter that the peer holds with PAUSE frames is flushed, and the register is not written while that goes on (E-49 of
-// the driver histories: polling a flush by writing).
+// A transmitter that the peer holds with PAUSE frames is flushed, and the register is not written while that goes on:
+// Linux once polled the flush by writing.
 func TestStopFlushesAHeldTransmitter(t *testing.T) {
 	b := newBench(t, Config{})
 	b.mac.drainAt = b.clk.Now().Add(time.Hour)
@@ -149,7 +149,7 @@ func TestStopFallsBackToReset(t *testing.T) {
 	b.checkRules()
 }
 
-// E-43 of the driver histories, LIFE: a reset wipes every register; Reset brings back address, filters, speed, pause, masks and
+// A reset wipes every register; Reset brings back address, filters, speed, pause, masks and
 // empty rings, and leaves the MAC stopped.
 func TestResetRestoresEverything(t *testing.T) {
 	b := newBench(t, Config{TXSlots: 4, RXWatchdog: 0x20})
@@ -200,7 +200,7 @@ func TestResetRestoresEverything(t *testing.T) {
 }
 
 // A second MAC configuration write comes at least four cycles of the slowest clock after the first, and one that changes nothing
-// does not come at all (E-24 of the driver histories: TX dead on Amlogic parts).
+// does not come at all: two in a row have left the transmitter of Amlogic parts dead.
 func TestConfigurationIsWrittenOnce(t *testing.T) {
 	b := newBench(t, Config{})
 	mark := b.mac.mark()
@@ -402,5 +402,32 @@ func TestCOE09_MaxFrame(t *testing.T) {
 		if got := MaxFrame(c.mtu, c.vlan); got != c.want {
 			t.Errorf("MaxFrame(%d, %v) = %d, want %d", c.mtu, c.vlan, got, c.want)
 		}
+	}
+}
+
+// LIFE-08: two MACs in one process know nothing of each other; closing one leaves the other as it was.
+func TestLIFE08_TwoMACs(t *testing.T) {
+	a, b := newBench(t, Config{TXSlots: 4}), newBench(t, Config{TXSlots: 4, Address: [6]byte{2}})
+	for i := range 20 {
+		if i == 5 {
+			if err := a.m.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i < 5 {
+			a.send(frame(60, i), TXFlags{})
+			a.dma.sendAll()
+			a.m.TX().Reclaim()
+		}
+		b.send(frame(61, i), TXFlags{})
+		b.dma.sendAll()
+		b.m.TX().Reclaim()
+		b.dma.receive(frame(62, i), rdFT)
+		if len(good(b.drain())) != 1 {
+			t.Fatalf("frame %d was not received", i)
+		}
+	}
+	if len(a.dma.sent) != 5 || len(b.dma.sent) != 20 || b.m.Address() != [6]byte{2} {
+		t.Errorf("%d and %d sent", len(a.dma.sent), len(b.dma.sent))
 	}
 }

@@ -81,7 +81,16 @@ func TestRXR01_RingFullAndResumed(t *testing.T) {
 		t.Fatalf("%d frames", n)
 	}
 	mark := b.mac.mark()
+	mem := b.dma.rx.mem
+	mem.record = true
+	b.mac.onLoad = func(off uint32) {
+		b.mac.onLoad = nil
+		if d := cmp.Diff([]string{"barrier 0 0"}, mem.events); d != "" {
+			t.Errorf("before the state is read: %s", d)
+		}
+	}
 	b.m.RX().Resume()
+	mem.record = false
 	if n := len(b.mac.log) - mark; n != 2 {
 		t.Errorf("Resume is %d register accesses", n)
 	}

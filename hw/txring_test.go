@@ -314,7 +314,7 @@ func TestCommitFlags(t *testing.T) {
 	}
 }
 
-// The order of a hand-over (rule 4.8 of every driver of this core, and case TXR-06): payload, later slots, the rest of the
+// The order of a hand-over (case TXR-06): payload, later slots, the rest of the
 // first, a barrier, then OWN of the first, alone and last; another barrier before the poll demand.
 func TestHandOverOrder(t *testing.T) {
 	b := newBench(t, Config{TXSlots: 4, TXSlotBytes: 64})
