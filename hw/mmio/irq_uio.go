@@ -19,8 +19,9 @@ type UIOInterrupt struct {
 	waits
 	f     File
 	count [uioCountBytes]byte
-	have  int  // how much of count was read
-	hung  bool // the device cannot fire any more
+	order [uioCountBytes]byte // what control writes; waits.mu is held, or nobody else has the interrupt yet
+	have  int                 // how much of count was read
+	hung  bool                // the device cannot fire any more
 	fired atomic.Uint64
 }
 
@@ -123,12 +124,12 @@ func (u *UIOInterrupt) Enable() error {
 }
 
 func (u *UIOInterrupt) control(v uint32) error {
-	var b [uioCountBytes]byte
-	putWord(b[:], v)
+	b := u.order[:]
+	putWord(b, v)
 	err := error(syscall.EINTR)
 	for try := 0; try < interruptedRetries && errors.Is(err, syscall.EINTR); try++ {
 		var n int
-		if n, err = u.f.Write(b[:]); err == nil && n != len(b) {
+		if n, err = u.f.Write(b); err == nil && n != len(b) {
 			err = io.ErrShortWrite
 		}
 	}
