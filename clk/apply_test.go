@@ -140,6 +140,31 @@ func TestUnstable(t *testing.T) {
 	}
 }
 
+// rates is a clock that is read only and has another rate each time, the last one for ever.
+type rates struct{ left []Hz }
+
+func (r *rates) Name() string { return "rates" }
+func (r *rates) Rate() (Hz, error) {
+	v := r.left[0]
+	if len(r.left) > 1 {
+		r.left = r.left[1:]
+	}
+	return v, nil
+}
+
+// The rate is read back at the very end, and it is that which counts.
+func TestReadBackCounts(t *testing.T) {
+	half := func(r ...Hz) Clock {
+		return must[*Factor](t)(NewFactor(FactorConfig{Name: "half", Parent: &rates{r}, Mult: 1, Div: 2}))
+	}
+	if _, err := SetRate(half(250*MHz, 300*MHz), 125*MHz, 0); !errors.Is(err, ErrNoRate) {
+		t.Errorf("moved away after it was planned: %v", err)
+	}
+	if c, err := SetRate(half(250*MHz, 300*MHz, 250*MHz), 125*MHz, 0); err != nil || c.Rate != 125*MHz {
+		t.Errorf("moved away and back: %v, %v", c, err)
+	}
+}
+
 // A failure at any write leaves every register as it was found, and says what failed.
 func TestFailureIsUndone(t *testing.T) {
 	const left9, leftPrg = 0xC60ACCCD &^ (1 << 14), 0x00001091
@@ -235,6 +260,10 @@ func TestRestore(t *testing.T) {
 	}
 	if s.hhi.words[offMPLLCntl9] != left9 || s.prg.words[offPrgEth0] != leftPrg|1<<31 {
 		t.Errorf("HHI_MPLL_CNTL9 %#x PRG_ETH0 %#x", s.hhi.words[offMPLLCntl9], s.prg.words[offPrgEth0])
+	}
+	// Restoring is done once: by a second call the clock may have become somebody else's.
+	if _, err := SetRate(s.tx, 125*MHz, 0); err != nil {
+		t.Fatal(err)
 	}
 	n := s.written()
 	if err := change.Restore(); err != nil || s.written() != n {
