@@ -197,6 +197,9 @@ func TestFailureIsUndone(t *testing.T) {
 		if s.hhi.words[offMPLLCntl9] != left9 || len(s.prg.writes) != 0 {
 			t.Errorf("HHI_MPLL_CNTL9 %#x, %d writes to PRG_ETH0", s.hhi.words[offMPLLCntl9], len(s.prg.writes))
 		}
+		if strings.Contains(err.Error(), "restoring failed") {
+			t.Errorf("error %q: what was not written was restored", err)
+		}
 	})
 	t.Run("clock controller is gone", func(t *testing.T) {
 		s := meson8b(t)

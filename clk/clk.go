@@ -51,8 +51,8 @@ func (h Hz) String() string { return fmt.Sprintf("%d Hz", uint64(h)) }
 type PPM uint32
 
 const (
-	// DefaultTolerance is 0.1 %. Ethernet itself asks for 100 ppm or better (IEEE 802.3, 40.6.1.2.6 and the RGMII
-	// specification), but reference crystals and this much margin separate a usable clock from a wrong setting.
+	// DefaultTolerance is 0.1 %: far more than rounding in a tree costs, far less than any wrong setting. Ethernet itself
+	// asks for 100 ppm (IEEE 802.3, 40.6.1.2.6).
 	DefaultTolerance PPM = 1000
 	maxTolerance     PPM = 1000000
 )
