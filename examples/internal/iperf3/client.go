@@ -60,9 +60,7 @@ func Run(ctx context.Context, o ClientOptions) (*Report, error) {
 	if o.Params.Bidirectional && o.Params.Reverse {
 		return nil, fmt.Errorf("iperf3: client: %w: Reverse and Bidirectional exclude each other", ErrOptions)
 	}
-	probe := o.Params
-	probe.setDefaults(0)
-	if err := probe.validate(); err != nil {
+	if err := o.Params.Validate(); err != nil {
 		return nil, fmt.Errorf("iperf3: client: %w: %w", ErrOptions, err)
 	}
 	c := &client{o: o, p: o.Params, cookie: newCookie()}

@@ -91,6 +91,13 @@ func (p *Params) setDefaults(mss int) {
 	}
 }
 
+// Validate checks every field against iperf3's limits; zeros stand for their defaults.
+func (p *Params) Validate() error {
+	q := *p
+	q.setDefaults(0)
+	return q.validate()
+}
+
 // validate checks every field against iperf3's limits. Its errors carry the code that upstream would send.
 func (p *Params) validate() error {
 	switch {

@@ -92,14 +92,14 @@ func (t *printer) header(retransmits, window, datagrams, loss bool) string {
 func (t *printer) line(id string, sending bool, f Figures, kind lineKind, note string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s%s %6.2f-%-6.2f sec  %s  %s", id, t.role(sending), f.Start, f.End,
-		formatBytes(float64(f.Bytes)), formatRate(f.BitsPerSecond()))
+		FormatBytes(float64(f.Bytes)), formatRate(f.BitsPerSecond()))
 	switch kind {
 	case linePlain:
 		fmt.Fprintf(&b, "                  %s", note)
 	case lineRetransmits:
 		fmt.Fprintf(&b, "  %3d             %s", f.Retransmits, note)
 	case lineWindow:
-		fmt.Fprintf(&b, "  %3d   %s       %s", f.Retransmits, formatBytes(float64(f.TCP.CongestionWindow)), note)
+		fmt.Fprintf(&b, "  %3d   %s       %s", f.Retransmits, FormatBytes(float64(f.TCP.CongestionWindow)), note)
 	case lineDatagrams:
 		pad := ""
 		if t.p.Bidirectional {

@@ -17,7 +17,7 @@ func TestUnits(t *testing.T) {
 		{0, "0.00 Bytes"}, {999, " 999 Bytes"}, {1024, "1.00 KBytes"}, {112 << 20, " 112 MBytes"}, {1023 << 10, "1023 KBytes"},
 		{1.09 * (1 << 30), "1.09 GBytes"}, {10 << 20, "10.0 MBytes"}, {99.96 * (1 << 20), " 100 MBytes"}, {9.996 * (1 << 20), "10.0 MBytes"},
 	} {
-		if got := formatBytes(tc.x); got != tc.want {
+		if got := FormatBytes(tc.x); got != tc.want {
 			t.Errorf("%v bytes: %q, want %q", tc.x, got, tc.want)
 		}
 	}

@@ -26,8 +26,8 @@ func scale(x, base float64, unit string) string {
 	return fmt.Sprintf(format, x, prefixes[i], unit)
 }
 
-// formatBytes prints an amount in powers of 1024, such as "1.09 GBytes".
-func formatBytes(n float64) string { return scale(n, 1024, "Bytes") }
+// FormatBytes prints an amount in powers of 1024, such as "1.09 GBytes".
+func FormatBytes(n float64) string { return scale(n, 1024, "Bytes") }
 
 // formatRate prints bit/s in powers of 1000, such as " 941 Mbits/sec".
 func formatRate(bps float64) string { return scale(bps, 1000, "bits/sec") }
