@@ -22,13 +22,13 @@ var (
 
 // direction is one transfer of the demonstration.
 type direction struct {
-	BitsPerSecond float64 `json:"bits_per_second"` // of payload, at the receiver
-	Bytes         int64   `json:"bytes"`
-	Seconds       float64 `json:"seconds"`
-	Retransmits   int64   `json:"retransmits"`
-	Timeouts      uint64  `json:"timeouts"` // retransmission timeouts of the sending stack
-	Packets       int64   `json:"packets,omitempty"`
-	LostPackets   int64   `json:"lost_packets,omitempty"`
+	BitsPerSecond float64         `json:"bits_per_second"` // of payload, at the receiver
+	Bytes         int64           `json:"bytes"`
+	Seconds       float64         `json:"seconds"`
+	Retransmits   int64           `json:"retransmits"`
+	TCP           netdev.TCPStats `json:"tcp"` // of the sending stack
+	Packets       int64           `json:"packets,omitempty"`
+	LostPackets   int64           `json:"lost_packets,omitempty"`
 }
 
 // result is what -json prints. Directions are seen from the first board: upload means that it sends.
@@ -125,7 +125,7 @@ func (c *config) transfer(ctx context.Context, near, sender *netdev.Device, to n
 	sent, received, _ := report.Totals(reverse)
 	d := &direction{
 		BitsPerSecond: received.BitsPerSecond(), Bytes: received.Bytes, Seconds: received.Seconds(), Retransmits: max(sent.Retransmits, 0),
-		Timeouts: sender.TCPStats().Timeouts - before.Timeouts,
+		TCP: sender.TCPStats().Since(before),
 	}
 	if p.UDP {
 		d.Packets, d.LostPackets = sent.Packets, received.Lost
@@ -155,7 +155,7 @@ func (c *config) summary(w io.Writer, r *result, driver, peer link.Stats) {
 		if c.params.UDP {
 			fmt.Fprintf(w, ", %d of %d datagrams lost\n", d.d.LostPackets, d.d.Packets)
 		} else {
-			fmt.Fprintf(w, ", %d retransmits, %d retransmission timeouts\n", d.d.Retransmits, d.d.Timeouts)
+			fmt.Fprintf(w, ", %d retransmits, %d retransmission timeouts\n", d.d.Retransmits, d.d.TCP.Timeouts)
 		}
 	}
 	fmt.Fprintf(w, "  drops in the driver and the MAC: %d here, %d at the peer\n", driver.Drops(), peer.Drops())

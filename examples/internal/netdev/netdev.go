@@ -145,10 +145,14 @@ func (d *Device) Close() {
 
 // TCPStats are counters of a stack that tell how a transfer went.
 type TCPStats struct {
-	Retransmits     uint64 `json:"retransmits"`
-	Timeouts        uint64 `json:"timeouts"` // retransmission timeouts
-	FastRetransmits uint64 `json:"fast_retransmits"`
-	SendErrors      uint64 `json:"send_errors"`
+	Retransmits        uint64 `json:"retransmits"`         // segments sent again
+	Timeouts           uint64 `json:"timeouts"`            // retransmission timeouts
+	FastRetransmits    uint64 `json:"fast_retransmits"`    // segments sent again in recovery
+	SACKRecoveries     uint64 `json:"sack_recoveries"`     // times that loss was recovered from
+	SpuriousRecoveries uint64 `json:"spurious_recoveries"` // times that nothing was lost after all
+	TLPRecoveries      uint64 `json:"tlp_recoveries"`      // losses repaired by a tail loss probe
+	DSACKs             uint64 `json:"dsacks"`              // segments that had arrived twice
+	SendErrors         uint64 `json:"send_errors"`         // segments refused by the endpoint
 }
 
 // TCPStats reads them.
@@ -156,6 +160,18 @@ func (d *Device) TCPStats() TCPStats {
 	s := d.Stack.Stats().TCP
 	return TCPStats{
 		Retransmits: s.Retransmits.Value(), Timeouts: s.Timeouts.Value(), FastRetransmits: s.FastRetransmit.Value(),
+		SACKRecoveries: s.SACKRecovery.Value(), SpuriousRecoveries: s.SpuriousRecovery.Value(),
+		TLPRecoveries: s.TLPRecovery.Value(), DSACKs: s.SegmentsAckedWithDSACK.Value(),
 		SendErrors: s.SegmentSendErrors.Value(),
+	}
+}
+
+// Since is what happened after b.
+func (s TCPStats) Since(b TCPStats) TCPStats {
+	return TCPStats{
+		Retransmits: s.Retransmits - b.Retransmits, Timeouts: s.Timeouts - b.Timeouts,
+		FastRetransmits: s.FastRetransmits - b.FastRetransmits, SACKRecoveries: s.SACKRecoveries - b.SACKRecoveries,
+		SpuriousRecoveries: s.SpuriousRecoveries - b.SpuriousRecoveries, TLPRecoveries: s.TLPRecoveries - b.TLPRecoveries,
+		DSACKs: s.DSACKs - b.DSACKs, SendErrors: s.SendErrors - b.SendErrors,
 	}
 }
