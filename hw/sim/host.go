@@ -305,4 +305,5 @@ func (q *queue) done(*flight, int64)   {}
 func (q *queue) window() uint32        { return 2 }
 func (q *queue) idle()                 {}
 func (q *queue) control(*flight) bool  { return false }
+func (q *queue) controlAt() int64      { return never }
 func (q *queue) gap() int64            { return gapBits }

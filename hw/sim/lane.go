@@ -37,6 +37,8 @@ type source interface {
 	idle()
 	// control returns whether a PAUSE frame is to be sent now, in f.
 	control(f *flight) bool
+	// controlAt is when control may have one; never if it has none.
+	controlAt() int64
 	// gap is the time between frames in bit times.
 	gap() int64
 }
@@ -211,6 +213,9 @@ func (l *lane) next(m laneMode) int64 {
 	at := never
 	if l.ctlBusy {
 		at = l.ctl.end
+	}
+	if !l.ctlBusy && !l.held && l.started == l.sent {
+		at = l.src.controlAt()
 	}
 	if l.held {
 		return min(at, l.retry)

@@ -11,88 +11,82 @@ const (
 // maxRing bounds how far a list is followed when its engine starts.
 const maxRing = 1 << 16
 
-// ringMap says which words of a block belong to which descriptor of a running list, so that the CPU's accesses can be
-// checked. It does not change once it is published, but for the notes about stores.
+// ringMap says which words of a block belong to which descriptor of a list, so that the CPU's accesses can be checked.
 type ringMap struct {
 	b *Board
 	l layout
-	// word maps a word of the block to (DES0's word + 1) << 1 | kind, 0 if it is in no descriptor.
+	// word maps a word of the block to (DES0's word + 1) << 1 | kind, 0 if it is in no descriptor. Atomic.
 	word []uint32
 	// stored notes for each descriptor (by DES0's word / 4) the barrier count + 1 when its other words were last stored.
 	stored []atomic.Uint32
 }
 
-// watch marks the list that starts at base as the engine's. b.mu is held.
-func (b *Board) watch(kind int, base uint32) (entries int) {
+// watchRX marks the receive list that starts at base, as far as it can be seen, and returns how many descriptors it has; 0
+// if it has no end yet. A receive list is complete when its engine starts; of a transmit list nothing need be written by
+// then, so its descriptors are marked when the engine comes across them. b.mu is held.
+func (b *Board) watchRX(base uint32) int {
+	b.unwatch(ringRX)
 	l := b.layout()
-	maps := map[*block]*ringMap{}
-	mapOf := func(m *block) *ringMap {
-		r := maps[m]
-		if r == nil {
-			r = &ringMap{b: b, l: l, word: make([]uint32, len(m.words)), stored: make([]atomic.Uint32, len(m.words)/4+1)}
-			if old := m.ring.Load(); old != nil && old.b == b {
-				for i, e := range old.word {
-					if e != 0 && int(e&1) != kind {
-						r.word[i] = e
-					}
-				}
-			}
-			maps[m] = r
-		}
-		return r
+	m := b.arena.lookup(base, l.words*4, nil)
+	if m == nil {
+		return 0
 	}
-	b.unwatch(kind)
-	cur := base
-	var hint *block
-	for entries < maxRing {
-		m := b.arena.lookup(cur, l.words*4, hint)
-		if m == nil {
-			break
-		}
-		hint = m
-		r := mapOf(m)
+	var list []int
+	for cur := base; len(list) < maxRing && m.holds(cur, l.words*4); {
 		w := int(cur-m.bus) / 4
-		for i := range l.words {
-			r.word[w+i] = uint32(w+1)<<1 | uint32(kind)
-		}
-		entries++
-		d0, d1, d3 := loadWord(m, w), loadWord(m, w+1), loadWord(m, w+3)
-		var next uint32
-		if kind == ringTX {
-			d := l.decodeTX(d0, d1)
-			next = l.follow(cur, base, d3, d.chained, d.end)
-		} else {
-			d := l.decodeRX(d1)
-			next = l.follow(cur, base, d3, d.chained, d.end)
-		}
+		list = append(list, w)
+		d := l.decodeRX(loadWord(m, w+1))
+		next := l.follow(cur, base, loadWord(m, w+3), d.chained, d.end)
 		if next == base {
-			break
-		}
-		if next == cur || r.word[w] == 0 {
-			break
+			for _, w := range list {
+				b.mark(ringRX, l, m, w)
+			}
+			return len(list)
 		}
 		cur = next
 	}
-	for m, r := range maps {
+	return 0
+}
+
+// mark notes that a descriptor is part of an engine's list. b.mu is held.
+func (b *Board) mark(kind int, l layout, m *block, w int) {
+	r := m.ring.Load()
+	e := uint32(w+1)<<1 | uint32(kind)
+	if r != nil && r.l == l {
+		if atomic.LoadUint32(&r.word[w]) == e {
+			return
+		}
+	} else {
+		r = &ringMap{b: b, l: l, word: make([]uint32, len(m.words)), stored: make([]atomic.Uint32, len(m.words)/4+1)}
 		m.ring.Store(r)
-		b.watched[kind] = append(b.watched[kind], m)
 	}
-	return entries
+	for i := range l.words {
+		atomic.StoreUint32(&r.word[w+i], e)
+	}
+	for _, x := range b.watched[kind] {
+		if x == m {
+			return
+		}
+	}
+	b.watched[kind] = append(b.watched[kind], m)
 }
 
 // unwatch forgets an engine's list. b.mu is held.
 func (b *Board) unwatch(kind int) {
 	for _, m := range b.watched[kind] {
-		old := m.ring.Load()
-		if old == nil {
-			continue
-		}
+		r := m.ring.Load()
 		other := false
 		for _, x := range b.watched[1-kind] {
 			other = other || x == m
 		}
 		if !other {
 			m.ring.Store(nil)
+			continue
+		}
+		for i := range r.word {
+			if e := atomic.LoadUint32(&r.word[i]); e != 0 && int(e&1) == kind {
+				atomic.StoreUint32(&r.word[i], 0)
+			}
 		}
 	}
 	b.watched[kind] = nil
@@ -108,7 +102,7 @@ func (r *ringMap) running(kind int) bool {
 
 // cpuLoad is told of a load of a word by the CPU.
 func (r *ringMap) cpuLoad(w int) {
-	if r.word[w] != 0 {
+	if atomic.LoadUint32(&r.word[w]) != 0 {
 		r.b.cnt.cpuReads.Add(1)
 	}
 }
@@ -116,7 +110,7 @@ func (r *ringMap) cpuLoad(w int) {
 // cpuCopy is told of a copy into the block by the CPU.
 func (r *ringMap) cpuCopy(m *block, off, n int) {
 	for w := off / 4; w*4 < off+n; w++ {
-		if e := r.word[w]; e != 0 && r.running(int(e&1)) && loadWord(m, int(e>>1)-1)&descOWN != 0 {
+		if e := atomic.LoadUint32(&r.word[w]); e != 0 && r.running(int(e&1)) && loadWord(m, int(e>>1)-1)&descOWN != 0 {
 			r.b.violate(RuleOwnedStore, "copy over the descriptor at bus 0x%08x", m.bus+(e>>1-1)*4)
 			r.b.flush()
 			return
@@ -126,7 +120,7 @@ func (r *ringMap) cpuCopy(m *block, off, n int) {
 
 // cpuStore is told of a store of a word by the CPU, before it.
 func (r *ringMap) cpuStore(m *block, w int, v uint32) {
-	e := r.word[w]
+	e := atomic.LoadUint32(&r.word[w])
 	if e == 0 {
 		return
 	}

@@ -73,7 +73,7 @@ func (x *rxEngine) start(b *Board) {
 		x.base.written = false
 	}
 	x.chainSeen, x.ringSeen = false, false
-	x.entries = b.watch(ringRX, x.base.addr)
+	x.entries = b.watchRX(x.base.addr)
 	b.rxState.Store(rsWaiting)
 	x.unblock(b.wireNow())
 	if !x.owned(b) {
@@ -362,6 +362,7 @@ func (x *rxEngine) write(b *Board, fr *rxFrame, w int64) {
 		}
 		x.desc = m
 		at := int(x.cur-m.bus) / 4
+		b.mark(ringRX, lay, m, at)
 		d0, d1, d2, d3 := loadWord(m, at), loadWord(m, at+1), loadWord(m, at+2), loadWord(m, at+3)
 		d := lay.decodeRX(d1)
 		x.check(b, d0, &d)

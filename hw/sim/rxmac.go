@@ -73,11 +73,11 @@ func (b *Board) admit(f *flight, fr *rxFrame, at int64) bool {
 		st |= rxLE
 	}
 	b.countRX(d, n, st, vlan, giant, control)
-	if cfg&cfgIPC != 0 && st&(rxCE|rxRWT) == 0 && n >= minWire {
+	if extended := b.layout().words == 8; cfg&cfgIPC != 0 && st&(rxCE|rxRWT) == 0 && n >= minWire && (typ >= minType || extended) {
 		sum := inspect(d)
 		b.countIPC(&sum)
-		st |= sum.status(b.layout().words == 8)
-		if st&rxFT != 0 && sum.bypassed() && b.layout().words == 4 {
+		st |= sum.status(extended)
+		if sum.bypassed() && !extended {
 			st &^= rxFT
 		}
 		fr.ext = sum.extended()

@@ -38,7 +38,6 @@ type txEngine struct {
 	free      int64 // when the engine can fetch the next descriptor
 	dmaEnd    int64
 	epoch     uint32 // counts resets
-	entries   int
 	chainSeen bool
 	ringSeen  bool
 	underflow bool // by fault
@@ -80,7 +79,7 @@ func (t *txEngine) start(b *Board) {
 		t.partial = false
 	}
 	t.chainSeen, t.ringSeen = false, false
-	t.entries = b.watch(ringTX, t.base.addr)
+	b.unwatch(ringTX)
 	t.stopping = false
 	now := b.clock.nanos()
 	t.kickAt.Store(now + 1)
@@ -183,6 +182,7 @@ func (s *txSource) fetch(l *lane, f *flight, w int64) bool {
 		}
 		t.desc = m
 		at := int(t.cur-m.bus) / 4
+		b.mark(ringTX, lay, m, at)
 		d0 := loadWord(m, at)
 		b.cnt.dmaReads++
 		if d0&descOWN == 0 {
@@ -448,6 +448,14 @@ func (s *txSource) control(f *flight) bool {
 	s.depart(f)
 	b.countMMC(mmcTXPause, 1)
 	return true
+}
+
+// controlAt is when a PAUSE frame is to be sent.
+func (s *txSource) controlAt() int64 {
+	if !s.b.tx.pauseOut || s.b.reg[mustSlot(regConfig)]&cfgTE == 0 {
+		return never
+	}
+	return 0
 }
 
 // gap is the inter-frame gap that the IFG field asks for.
