@@ -43,8 +43,7 @@ func (m *MAC) softwareReset() error {
 func (m *MAC) swr() error {
 	m.running = false
 	// With a MII or RMII PHY the reset only completes while PS is set, and clears PS itself: so it is set before and, if it
-	// went, again during the reset (U-Boot drivers/net/designware.c, commit
-	// c61221948c30).
+	// went, again during the reset (U-Boot drivers/net/designware.c, commit c61221948c30).
 	portSelect := uint32(0)
 	if !m.info.Mode.gigabit() {
 		portSelect = uint32(m.link.config(false) & confSpeed)
@@ -253,8 +252,9 @@ func (m *MAC) reset() error {
 	m.countersSuspend()
 	m.running = false
 	m.reg.Store32(RegInterruptEnable, 0)
-	if OperationMode(m.reg.Load32(RegOperationMode))&OpFTF == 0 {
-		m.reg.Store32(RegOperationMode, 0)
+	// The engines alone: the other bits must not change while they run, and the register not at all during a flush.
+	if op := OperationMode(m.reg.Load32(RegOperationMode)); op&OpFTF == 0 && op&(OpSR|OpST) != 0 {
+		m.reg.Store32(RegOperationMode, uint32(op&^(OpSR|OpST)))
 	}
 	m.writeConfig()
 	if err := m.softwareReset(); err != nil {
