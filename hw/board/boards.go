@@ -30,6 +30,9 @@ type Board struct {
 	ResetTiming  phy.ResetTiming
 	// EEEBroken are modes in which the board loses packets with Energy-Efficient Ethernet.
 	EEEBroken phy.EEEModes
+
+	// Address is the station address, zero if the description does not know it.
+	Address [6]byte
 }
 
 // GPIO is a pin of the SoC's, by its registers. The zero value is none.
@@ -143,5 +146,5 @@ func (b Board) PHYOptions(s phy.Settings) phy.Options {
 
 // Info is what the description knows about the MAC, for a port.
 func (b Board) Info() hw.Info {
-	return hw.Info{Name: b.Name, RXFIFOBytes: b.SoC.RXFIFO, TXFIFOBytes: b.SoC.TXFIFO, Mode: b.Mode}
+	return hw.Info{Name: b.Name, RXFIFOBytes: b.SoC.RXFIFO, TXFIFOBytes: b.SoC.TXFIFO, Mode: b.Mode, Address: b.Address}
 }
