@@ -67,6 +67,7 @@ func (x *rxEngine) reset(b *Board) {
 func (x *rxEngine) start(b *Board) {
 	if !x.base.ever {
 		b.violate(RuleStartOrder, "SR set, but the receive list base was not written since the reset")
+		return
 	}
 	if x.base.written {
 		x.cur = x.base.addr

@@ -72,6 +72,7 @@ func (t *txEngine) reset(b *Board) {
 func (t *txEngine) start(b *Board) {
 	if !t.base.ever {
 		b.violate(RuleStartOrder, "ST set, but the transmit list base was not written since the reset")
+		return
 	}
 	if t.base.written {
 		t.cur = t.base.addr
