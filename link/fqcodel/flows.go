@@ -24,6 +24,21 @@ type flow struct {
 // list is a first-in-first-out list of flows.
 type list struct{ head, tail int32 }
 
+// wait takes the first flow of a list until its pacer is ready.
+func (q *Queue[T]) wait(l *list) {
+	fi := l.head
+	q.removeFirst(l)
+	q.flows[fi].where = inPace
+	q.paced.push(fi)
+	q.listed++
+}
+
+// resume puts the flow whose pacer is ready first back among the old ones.
+func (q *Queue[T]) resume() {
+	q.listed--
+	q.append(&q.oldList, inOld, q.paced.pop())
+}
+
 // table finds the queue of a flow.
 type table struct {
 	seed  uint64
@@ -141,6 +156,7 @@ func (q *Queue[T]) assign(fi int32, tag uint32) {
 func (q *Queue[T]) append(l *list, where uint8, fi int32) {
 	f := &q.flows[fi]
 	f.next, f.where = none, where
+	q.listed++
 	if l.head == none {
 		l.head = fi
 	} else {
@@ -152,26 +168,44 @@ func (q *Queue[T]) append(l *list, where uint8, fi int32) {
 func (q *Queue[T]) removeFirst(l *list) {
 	f := &q.flows[l.head]
 	l.head, f.next, f.where = f.next, none, idle
+	q.listed--
 }
 
 // fattest returns the flow with the most bytes not yet cut, the first of them if several have; none if no flow has any.
 // Control traffic does not count.
 //
-// The last answer stays right while nobody can have caught up with it: rival is no less than the backlog of any other flow.
-func (q *Queue[T]) fattest() int32 {
+// own is the flow of a packet that is counted already; it need not be in a list yet. The last answer stays right while nobody can have caught up with it: rival is no less than the backlog of any other flow.
+func (q *Queue[T]) fattest(own int32) int32 {
 	if q.fat != none && q.backlog[q.fat] > q.rival {
 		return q.fat
 	}
-	best, second := int32(0), int32(0)
-	q.fat = none
-	for fi, b := range q.backlog[:q.control] {
-		if b > best {
-			best, second, q.fat = b, best, int32(fi)
-		} else if b > second {
-			second = b
+	q.fat, q.rival = none, 0
+	best := int32(0)
+	see := func(fi int32) {
+		switch b := q.backlog[fi]; {
+		case b > best || b == best && b > 0 && fi < q.fat:
+			q.fat, q.rival, best = fi, best, b
+		case b > q.rival:
+			q.rival = b
 		}
 	}
-	q.rival = second
+	if q.listed < q.cfg.Flows/scanShare {
+		if own != q.control && q.flows[own].where == idle {
+			see(own)
+		}
+		for _, l := range [...]list{q.newList, q.oldList} {
+			for fi := l.head; fi != none; fi = q.flows[fi].next {
+				see(fi)
+			}
+		}
+		for _, fi := range q.paced.heap {
+			see(fi)
+		}
+	} else {
+		for fi := range q.control {
+			see(fi)
+		}
+	}
 	return q.fat
 }
 

@@ -131,6 +131,9 @@ func (q *Queue[T]) check(t testing.TB) {
 		}
 		listed++
 	}
+	if listed != q.listed {
+		t.Fatalf("%d flows in lists, counted %d", listed, q.listed)
+	}
 	for fi := range q.flows {
 		if q.flows[fi].where != idle {
 			listed--

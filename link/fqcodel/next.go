@@ -6,27 +6,34 @@ import "time"
 // now; Head.Wait says until when if a rate is the reason. The packet is safe from overflow until Done, or the next Next; to
 // call Next again without Done is allowed, and chooses anew.
 func (q *Queue[T]) Next(now int64) (h Head[T], ok bool) {
+	ok = q.next(&h, now) != nil
+	return h, ok
+}
+
+// next fills in h and returns its packet, nil if there is none.
+func (q *Queue[T]) next(h *Head[T], now int64) *packet[T] {
 	q.held = none
 	fi := q.choose(now)
 	if fi == none {
 		if len(q.paced.heap) > 0 {
 			h.Wait = q.paced.pacers[q.paced.heap[0]].at
 		}
-		return h, false
+		return nil
 	}
-	if q.cfg.ShapeRate > 0 && !q.shaper.ready(now, int64(q.cfg.CatchUp)) && !q.store.at(q.flows[fi].head).aborted {
+	pi := q.flows[fi].head
+	p := q.store.at(pi)
+	if q.cfg.ShapeRate > 0 && !p.aborted && !q.shaper.ready(now, int64(q.cfg.CatchUp)) {
 		h.Wait = q.shaper.at
-		return h, false
+		return nil
 	}
-	q.held = q.flows[fi].head
-	p := q.store.at(q.held)
+	q.held = pi
 	q.heldFor = max(now-p.queued, 0)
 	h.Item, h.Flow, h.Frame = p.item, Flow(fi), int(p.done)
 	if !p.aborted {
 		h.Bytes = int(max(min(p.frame, p.left), 1))
 	}
 	h.ECT, h.Aborted, h.Sojourn = p.ect, p.aborted, time.Duration(q.heldFor)
-	return h, true
+	return p
 }
 
 // choose is the dequeue of RFC 8290 section 4.2, up to the choice of the flow.
@@ -41,7 +48,7 @@ func (q *Queue[T]) choose(now int64) int32 {
 		return q.control
 	}
 	for len(q.paced.heap) > 0 && q.paced.pacers[q.paced.heap[0]].ready(now, int64(q.cfg.CatchUp)) {
-		q.append(&q.oldList, inOld, q.paced.pop())
+		q.resume()
 	}
 	for {
 		l := &q.newList
@@ -65,9 +72,7 @@ func (q *Queue[T]) choose(now int64) int32 {
 				q.append(&q.oldList, inOld, fi)
 			}
 		case q.paced.pacers != nil && !q.paced.pacers[fi].ready(now, int64(q.cfg.CatchUp)) && !q.store.at(f.head).aborted:
-			q.removeFirst(l)
-			f.where = inPace
-			q.paced.push(fi)
+			q.wait(l)
 		default:
 			return fi
 		}
@@ -82,14 +87,17 @@ func (q *Queue[T]) choose(now int64) int32 {
 // marked. After Drop the frame is skipped: Done, not sent. A verdict other than Send that the caller does not follow now,
 // because the ring is full, is given again when the frame's turn comes.
 func (q *Queue[T]) Verdict(f Flow, now int64, frameBytes int, ect bool) Action {
-	if f < 0 || int32(f) >= q.control || q.cfg.FIFO || q.flows[f].head == none {
+	if f < 0 || int(f) >= len(q.flows) || q.flows[f].head == none {
 		return Send
 	}
-	pi := q.flows[f].head
-	p := q.store.at(pi)
-	if p.verdict == Send {
-		rest := max(q.backlog[f]-int32(min(max(frameBytes, 0), maxCharge)), 0)
-		p.verdict = q.flows[f].codel.verdict(&q.params, now, max(now-p.queued, 0), rest, ect)
+	p := q.store.at(q.flows[f].head)
+	return q.verdict(int32(f), p, now, max(now-p.queued, 0), min(max(frameBytes, 0), maxCharge), ect)
+}
+
+func (q *Queue[T]) verdict(fi int32, p *packet[T], now, sojourn int64, frameBytes int, ect bool) Action {
+	if p.verdict == Send && fi != q.control && !q.cfg.FIFO {
+		rest := q.backlog[fi] - int32(frameBytes)
+		p.verdict = q.flows[fi].codel.verdict(&q.params, now, sojourn, rest, ect)
 	}
 	return p.verdict
 }
@@ -177,13 +185,16 @@ func (q *Queue[T]) finish(p *packet[T], sent bool) {
 
 // Step reports what became of the last frame, chooses the next and runs CoDel for it: Done, Next and Verdict under one lock.
 // The zero Cut begins.
-func (q *Queue[T]) Step(c Cut, now int64) (Head[T], bool) {
+func (q *Queue[T]) Step(c Cut, now int64) (h Head[T], ok bool) {
 	if c.Last || c.Bytes > 0 {
 		q.Done(c.Flow, c.Bytes, c.Last, c.Sent)
 	}
-	h, ok := q.Next(now)
-	if ok && !h.Aborted {
-		h.Action = q.Verdict(h.Flow, now, h.Bytes, h.ECT)
+	p := q.next(&h, now)
+	if p == nil {
+		return h, false
 	}
-	return h, ok
+	if !p.aborted {
+		h.Action = q.verdict(int32(h.Flow), p, now, q.heldFor, h.Bytes, p.ect)
+	}
+	return h, true
 }

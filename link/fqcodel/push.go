@@ -106,7 +106,7 @@ func (q *Queue[T]) makeRoom(own int32, dropped []T) ([]T, bool) {
 			return dropped, false
 		}
 		q.grown(own)
-		victim := q.fattest()
+		victim := q.fattest(own)
 		if victim == none {
 			return dropped, false // nothing but control traffic, to which the newcomer belongs
 		}

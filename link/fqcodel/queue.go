@@ -17,6 +17,8 @@ const (
 	// intervalPerTarget is the least that CoDel's interval is in targets: an interval that the target fills says nothing
 	// (as in Linux: net/sched/sch_cake.c, cake_set_rate).
 	intervalPerTarget = 2
+	// scanShare: looking at fewer than this part of the flows one by one is faster than at all of them in order.
+	scanShare = 8
 	// spareShare: while dropping small packets does not make room for a large one, this part of the limit may be used on top.
 	spareShare = 4
 )
@@ -80,6 +82,7 @@ type Queue[T any] struct {
 	newList list    // flows that have just begun to send
 	oldList list
 	paced   pacedFlows
+	listed  int // flows in one of these
 
 	fat, rival int32 // see fattest
 
@@ -190,7 +193,7 @@ func (q *Queue[T]) Refresh(now int64) {
 		q.flows[i].codel = codel{}
 	}
 	for len(q.paced.heap) > 0 {
-		q.append(&q.oldList, inOld, q.paced.pop())
+		q.resume()
 	}
 	for i := range q.paced.pacers {
 		q.paced.pacers[i] = pacer{at: now}

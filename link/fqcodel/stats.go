@@ -49,7 +49,7 @@ const (
 
 	fineBits      = 3 // 8 buckets an octave
 	fineBuckets   = (topBits - fineBits + 1) << fineBits
-	coarseBits    = 1 // 2 buckets an octave
+	coarseBits    = 2 // 4 buckets an octave
 	coarseBuckets = (topBits - coarseBits + 1) << coarseBits
 )
 
