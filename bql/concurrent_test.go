@@ -67,6 +67,7 @@ func TestProducerAgainstCompleter(t *testing.T) {
 			for range frames {
 				for !l.Open() {
 					sleeps++
+					guard.Reset(hangGuard)
 					select {
 					case <-wake:
 					case <-guard.C:
@@ -149,9 +150,9 @@ func TestRoomBeforeFlag(t *testing.T) {
 // The stop flag in a crowd: with a limit of one byte each frame closes the queue while the completer, spinning on another
 // processor, opens it again. If "closed, tell me" and "done" could miss each other, this would hang.
 func TestNoLostWakeup(t *testing.T) {
-	rounds := 300000
+	rounds := 60000
 	if testing.Short() {
-		rounds = 50000
+		rounds = 15000
 	}
 	l := mustNew(t, Options{Max: 1})
 	wake, stop := make(chan struct{}, 1), make(chan struct{})
@@ -191,6 +192,7 @@ func TestNoLostWakeup(t *testing.T) {
 			spin++
 		}
 		for !l.Open() {
+			guard.Reset(hangGuard)
 			select {
 			case <-wake:
 			case <-guard.C:

@@ -197,7 +197,7 @@ func (p *pair) reset() {
 // Random producers and completers, from well-behaved to rude, anywhere on the counters' circle: the Limiter and the model
 // never differ.
 func TestAgainstModel(t *testing.T) {
-	rounds := 300
+	rounds := 150
 	if testing.Short() {
 		rounds = 60
 	}

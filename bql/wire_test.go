@@ -97,6 +97,7 @@ func (w wire) run(t *testing.T, o Options, warmUp, measure time.Duration) wireRe
 // At 100 Mbit/s the ring holds little and the wire stays full; at 1000 the wire is what it was. A ring of 256 full frames
 // would hold 387584 bytes.
 func TestLimitKeepsWireFull(t *testing.T) {
+	const measured = 500 * time.Millisecond // after two seconds, twice the hold time, of warm-up
 	for _, tc := range []struct {
 		mbit     int64
 		latency  time.Duration
@@ -120,8 +121,8 @@ func TestLimitKeepsWireFull(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d Mbit/s, latency %v, copying %v, interrupts %v", tc.mbit, tc.latency, tc.copying, tc.spacing), func(t *testing.T) {
 			w := wire{tc.mbit * 1e6, 1514, 256, tc.latency, tc.copying, tc.spacing}
-			limited := w.run(t, Options{}, 2*time.Second, 2*time.Second)
-			unlimited := w.run(t, Options{Min: MaxLimit}, 2*time.Second, 2*time.Second)
+			limited := w.run(t, Options{}, 2*time.Second, measured)
+			unlimited := w.run(t, Options{Min: MaxLimit}, 100*time.Millisecond+time.Duration(w.slots)*w.frameTime(), measured)
 			share := float64(limited.bytes) / float64(unlimited.bytes)
 			t.Logf("%.4f of the unlimited rate, in flight %d (unlimited %d), limit %d",
 				share, limited.maxInFlight, unlimited.maxInFlight, limited.settled)
