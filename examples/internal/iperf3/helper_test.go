@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync"
 	"syscall"
 	"testing"
@@ -17,6 +18,9 @@ import (
 
 // guard ends a wait that would otherwise hang the test. It is no measurement.
 const guard = 30 * time.Second
+
+// emulated is true where tests usually run under user-mode emulation, which gives no figures about TCP connections.
+const emulated = runtime.GOARCH == "arm"
 
 // fastClock runs n times faster than the machine's, so that a test of ten seconds takes less.
 type fastClock struct {

@@ -56,13 +56,17 @@ var modes = []struct {
 }
 
 func TestClientAndServerAgree(t *testing.T) {
-	s := startServer(t, ServerOptions{Clock: newFastClock(8)})
 	for i, m := range modes {
 		if testing.Short() && i%3 != 1 {
 			continue
 		}
+		speed := 8
+		if m.p.Omit > 0 { // both sides must measure, however late the machine wakes them
+			speed = 2
+		}
 		t.Run(m.name, func(t *testing.T) {
-			c := s.run(t, ClientOptions{Params: m.p, Clock: newFastClock(8)})
+			s := startServer(t, ServerOptions{Clock: newFastClock(speed)})
+			c := s.run(t, ClientOptions{Params: m.p, Clock: newFastClock(speed)})
 			agree(t, m.p, c, s.report(t))
 		})
 	}
@@ -104,7 +108,7 @@ func agree(t *testing.T, p Params, c, s *Report) {
 		if !p.UDP && p.Omit == 0 && a.Received.Bytes > a.Sent.Bytes {
 			t.Errorf("stream %d: %d bytes received of %d sent", a.ID, a.Received.Bytes, a.Sent.Bytes)
 		}
-		if r := a.Sent.Retransmits; !p.UDP && (r < 0 || r > 1e6) {
+		if r := a.Sent.Retransmits; !p.UDP && !(r >= 0 && r < 1e6 || r == -1 && emulated) {
 			t.Errorf("stream %d: %d retransmits", a.ID, r)
 		}
 	}

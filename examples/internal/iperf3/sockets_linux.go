@@ -100,6 +100,9 @@ func (kernelSockets) Info(c net.Conn) (TCPInfo, bool) {
 		if err != nil {
 			return err
 		}
+		if i.Snd_mss == 0 { // never so: user-mode emulation fills in the first bytes only
+			return unix.ENOSYS
+		}
 		out = TCPInfo{
 			Retransmits:      int64(i.Total_retrans),
 			CongestionWindow: int64(i.Snd_cwnd) * int64(i.Snd_mss),

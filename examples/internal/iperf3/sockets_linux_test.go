@@ -67,7 +67,11 @@ func TestKernelOptionsTakeEffect(t *testing.T) {
 				t.Errorf("%s is %d, want %d to %d", want.name, got, want.lo, want.hi)
 			}
 		}
-		if i, ok := k.Info(conn); !ok || i.MSS > 1000 || i.MSS < 900 || i.Congestion == "" || i.CongestionWindow <= 0 {
+		i, ok := k.Info(conn)
+		if !ok && emulated {
+			continue // of which user-mode emulation knows nothing
+		}
+		if !ok || i.MSS > 1000 || i.MSS < 900 || i.Congestion == "" || i.CongestionWindow <= 0 {
 			t.Errorf("info with an MSS of 1000: %+v, %v", i, ok)
 		}
 	}

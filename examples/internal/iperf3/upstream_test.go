@@ -96,6 +96,9 @@ func TestStockClient(t *testing.T) {
 						t.Errorf("%s: the client shows %d bytes, the server %d", f.name, got, f.ours.Bytes)
 					}
 				}
+				if !tc.udp && reverse && emulated {
+					continue
+				}
 				if !tc.udp {
 					got := int64(number(t, out, "end", "sum_sent"+suffix, "retransmits"))
 					if reverse && got != sent.Retransmits || got < 0 || got > 1e6 {
@@ -121,8 +124,12 @@ func TestStockClientAsText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	retr := ` +Retr` // only there if our retransmits are real
+	if emulated {
+		retr = ``
+	}
 	for _, want := range []string{
-		`(?m)^\[ ID\] Interval +Transfer +Bitrate +Retr$`, // only there if our retransmits are real
+		`(?m)^\[ ID\] Interval +Transfer +Bitrate` + retr + `$`,
 		`(?m)^\[ +\d+\] .* sender$`, `(?m)^\[ +\d+\] .* receiver$`, `(?m)^Server output:$`, `(?m)^Accepted connection from 127`, `iperf Done`,
 	} {
 		if !regexp.MustCompile(want).Match(out) {
@@ -205,7 +212,7 @@ func TestStockServer(t *testing.T) {
 			}
 			for _, reverse := range r.directions() {
 				sent, received, _ := r.Totals(reverse)
-				if sent.Bytes <= 0 || received.Bytes <= 0 || !p.UDP && (sent.Retransmits < 0 || sent.Retransmits > 1e6) {
+				if sent.Bytes <= 0 || received.Bytes <= 0 || !p.UDP && !emulated && (sent.Retransmits < 0 || sent.Retransmits > 1e6) {
 					t.Errorf("reverse %v: sent %+v, received %+v", reverse, sent, received)
 				}
 			}
