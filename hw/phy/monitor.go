@@ -56,7 +56,8 @@ func (s State) same(b State) bool { return s.Present == b.Present && s.Up == b.U
 // Monitor follows the link of one PHY. It has no goroutine: the owner calls Poll from its own loop, as often as it likes.
 //
 // When nothing has changed, a look at the PHY is one access to the bus with the link up and two with it down, and four more to
-// clear an interrupt. A link that comes up takes some twenty, once: that is when a PHY that was reset behind the monitor's back is noticed and set up again.
+// clear an interrupt. A link that comes up takes some twenty, once: that is when a PHY that was reset behind the monitor's back
+// is noticed and set up again.
 type Monitor struct {
 	phy  *PHY
 	opt  MonitorOptions
