@@ -24,6 +24,7 @@ type fakeUIO struct {
 	n    uint32
 	log  []string
 	fail error // of a write
+	buf  [4]byte
 }
 
 func newFakeUIO(t *testing.T) *fakeUIO {
@@ -32,7 +33,7 @@ func newFakeUIO(t *testing.T) *fakeUIO {
 	if err := unix.Pipe2(p[:], unix.O_NONBLOCK|unix.O_CLOEXEC); err != nil {
 		t.Fatal(err)
 	}
-	u := &fakeUIO{r: p[0], w: p[1]}
+	u := &fakeUIO{r: p[0], w: p[1], log: make([]string, 0, 4096)}
 	t.Cleanup(func() { unix.Close(p[0]); unix.Close(p[1]) })
 	return u
 }
@@ -43,9 +44,8 @@ func (u *fakeUIO) fire() {
 		u.mask = true
 		u.n++
 		u.log = append(u.log, "fire")
-		var b [4]byte
-		putWord(b[:], u.n)
-		unix.Write(u.w, b[:])
+		putWord(u.buf[:], u.n)
+		unix.Write(u.w, u.buf[:])
 	}
 }
 

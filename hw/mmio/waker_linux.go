@@ -16,7 +16,11 @@ import (
 type waker struct {
 	fd    int // eventfd
 	state atomic.Uint32
+	count [8]byte // what wait reads from fd
 }
+
+// wakeCount is what is written to an eventfd: in either byte order a count that is not zero.
+var wakeCount = [8]byte{1}
 
 // States of a waker.
 const (
@@ -42,8 +46,7 @@ func (w *waker) wake() {
 
 // signal makes the current wait, or the next, return early.
 func (w *waker) signal() {
-	one := [8]byte{1} // in either byte order a count that is not zero
-	_, _ = unix.Write(w.fd, one[:])
+	_, _ = unix.Write(w.fd, wakeCount[:])
 }
 
 // take reports whether there was a wake, and forgets it.
@@ -66,8 +69,7 @@ func (w *waker) wait(fd int, d time.Duration) (hung bool, err error) {
 	_, err = ppoll(fds[:n], d)
 	w.state.CompareAndSwap(wakerAsleep, wakerBusy)
 	if fds[0].Revents != 0 {
-		var count [8]byte
-		_, _ = unix.Read(w.fd, count[:])
+		_, _ = unix.Read(w.fd, w.count[:])
 	}
 	if errors.Is(err, syscall.EINTR) {
 		err = nil
