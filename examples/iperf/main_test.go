@@ -1,0 +1,267 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"dwnet/examples/internal/iperf3"
+	"dwnet/link"
+)
+
+func TestCommandLine(t *testing.T) {
+	addr := netip.MustParsePrefix(defaultAddr)
+	plain := config{mode: "demo", board: "sim", addr: addr, port: 5201, speed: 1000, gsoMax: link.GSOAuto, interval: time.Second,
+		params: iperf3.Params{Parallel: 1, Time: defaultDemoTime}}
+	with := func(f func(*config)) config {
+		c := plain
+		f(&c)
+		return c
+	}
+	for _, tc := range []struct {
+		args string
+		want config
+	}{
+		{"", plain},
+		{"demo", plain},
+		{"-t 2 -json -stats", with(func(c *config) { c.params.Time, c.json, c.stats = 2, true, true })},
+		{"demo -u -R", with(func(c *config) { c.params.UDP, c.params.Reverse, c.params.Bandwidth = true, true, defaultUDPRate })},
+		{"-u -b 900M -l 1400", with(func(c *config) { c.params.UDP, c.params.Bandwidth, c.params.Length = true, 900e6, 1400 })},
+		{"-u -b 0", with(func(c *config) { c.params.UDP = true })},
+		{"-speed 0 -gso-max 0 -damage 1 -loss 0.5", with(func(c *config) { c.speed, c.gsoMax, c.damage, c.loss = 0, link.GSOOff, 0.01, 0.005 })},
+		{"-gso-max 10000 -n 1G -P 4 -w 256K -i 0", with(func(c *config) {
+			c.gsoMax, c.params.Bytes, c.params.Time, c.params.Parallel, c.params.Window, c.interval = 10000, 1<<30, 0, 4, 256<<10, -1
+		})},
+		{"server -tap dw0 -one-off -port 5202 -addr 10.0.0.1/8 -addr6 fd00::1/64 -pcap f", with(func(c *config) {
+			c.mode, c.tap, c.oneOff, c.port, c.pcap = "server", "dw0", true, 5202, "f"
+			c.addr, c.addr6, c.params.Time = netip.MustParsePrefix("10.0.0.1/8"), netip.MustParsePrefix("fd00::1/64"), defaultClientTime
+		})},
+		{"client -tap dw0 -bidir -O 2 -C reno 192.168.77.1", with(func(c *config) {
+			c.mode, c.tap, c.host = "client", "dw0", netip.MustParseAddr("192.168.77.1")
+			c.params = iperf3.Params{Parallel: 1, Time: defaultClientTime, Bidirectional: true, Omit: 2, Congestion: "reno"}
+		})},
+		{"client -tap dw0 -c 192.168.77.1 -t 0", with(func(c *config) {
+			c.mode, c.tap, c.host, c.params.Time = "client", "dw0", netip.MustParseAddr("192.168.77.1"), 0
+		})},
+	} {
+		got, err := parse(strings.Fields(tc.args))
+		if err != nil {
+			t.Errorf("%q: %v", tc.args, err)
+			continue
+		}
+		if d := cmp.Diff(&tc.want, got, cmp.AllowUnexported(config{}), cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{})); d != "" {
+			t.Errorf("%q (-want +got):\n%s", tc.args, d)
+		}
+	}
+}
+
+// What is wrong is said in one line that names it, and the status tells scripts.
+func TestMistakesGetOneClearLine(t *testing.T) {
+	for _, tc := range []struct {
+		args   string
+		status int
+		want   []string // parts of the line
+	}{
+		{"serve", 2, []string{`"serve"`}},
+		{"-nonsense", 2, []string{"-nonsense"}},
+		{"-t x", 2, []string{`"x"`, "-t"}},
+		{"-t -1", 2, []string{"-t", "-1"}},
+		{"-t 100000", 2, []string{"100000"}},
+		{"-t 0", 2, []string{"-t"}},
+		{"-P 129", 2, []string{"129", "streams"}},
+		{"-b fast", 2, []string{"-b", `"fast"`}},
+		{"-n -5", 2, []string{"-n", `"-5"`}},
+		{"-u -l 15", 2, []string{"15", "block size"}},
+		{"-l 2M", 2, []string{"2097152", "block size"}},
+		{"-w 1T", 2, []string{"buffer size"}},
+		{"-i -1", 2, []string{"-i", "-1"}},
+		{"-speed 2500", 2, []string{"-speed", "2500"}},
+		{"-gso-max -7", 2, []string{"-gso-max", "-7"}},
+		{"-gso-max 100", 1, []string{"GSOMaxSize", "100"}},
+		{"-gso-max 70000", 1, []string{"GSOMaxSize", "70000"}},
+		{"-loss 101", 2, []string{"-loss", "101"}},
+		{"-damage -1", 2, []string{"-damage", "-1"}},
+		{"-board odroid-c1", 2, []string{"-board", "odroid-c1"}},
+		{"-tap dw0", 2, []string{"-tap", "demo"}},
+		{"-one-off", 2, []string{"-one-off", "demo"}},
+		{"-pcap /no/such/directory/file", 1, []string{"-pcap", "/no/such/directory/file"}},
+		{"extra", 2, []string{`"extra"`}},
+		{"demo extra", 2, []string{`"extra"`}},
+		{"server", 2, []string{"-tap"}},
+		{"server -tap dw0 -addr 192.168.77.300/24", 2, []string{"-addr", "192.168.77.300/24"}},
+		{"server -tap dw0 -addr 192.168.77.2", 2, []string{"-addr", "prefix length"}},
+		{"server -tap dw0 -addr6 192.168.77.2/24", 2, []string{"-addr6", "IPv6"}},
+		{"server -tap dw0 -port 0", 2, []string{"-port", "0"}},
+		{"server -tap dw0 -port 65536", 2, []string{"-port", "65536"}},
+		{"server -tap dw0 -t 5", 2, []string{"-t", "server"}},
+		{"server -tap a/b", 1, []string{"a/b"}},
+		{"client -tap dw0", 2, []string{"address of a server"}},
+		{"client -tap dw0 example.net", 2, []string{"example.net"}},
+		{"client -tap dw0 -R -bidir 10.0.0.1", 2, []string{"-R", "-bidir"}},
+		{"client -tap dw0 fd00::1", 2, []string{"-addr6"}},
+		{"client 10.0.0.1", 2, []string{"-tap"}},
+	} {
+		var out, errs bytes.Buffer
+		status := run(context.Background(), strings.Fields(tc.args), &out, &errs)
+		line := errs.String()
+		if status != tc.status || strings.Count(line, "\n") != 1 || !strings.HasPrefix(line, "iperf: ") || out.Len() != 0 {
+			t.Errorf("%q: status %d, want %d; output %q, errors %q", tc.args, status, tc.status, out.String(), line)
+		}
+		for _, w := range tc.want {
+			if !strings.Contains(line, w) {
+				t.Errorf("%q: %q does not name %q", tc.args, line, w)
+			}
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{"-h"}, {"server", "-help"}} {
+		var out, errs bytes.Buffer
+		if status := run(context.Background(), args, &out, &errs); status != 0 || errs.Len() != 0 {
+			t.Errorf("%v: status %d, errors %q", args, status, errs.String())
+		}
+		for _, f := range []string{"-tap", "-addr6", "-gso-max", "-one-off", "-pcap", "-speed"} {
+			if !strings.Contains(out.String(), "  "+f+" ") && !strings.Contains(out.String(), "  "+f+"\n") {
+				t.Errorf("%v: the help lacks %s", args, f)
+			}
+		}
+	}
+}
+
+// runDemo runs the demonstration and returns what it prints.
+func runDemo(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	if status := run(ctx, args, &out, &errs); status != 0 || errs.Len() != 0 {
+		t.Fatalf("%v: status %d, errors %q\n%s", args, status, errs.String(), out.String())
+	}
+	return out.String()
+}
+
+func TestDemoAsText(t *testing.T) {
+	out := runDemo(t, "-t", "1", "-speed", "100", "-stats")
+	for _, want := range []string{
+		"\nUpload\n", "\nDownload\n", "Reverse mode, remote host 192.168.77.1 is sending", "[ ID] Interval           Transfer     Bitrate",
+		" sender\n", " receiver\n", "\nSummary\n  upload ", "\n  download ", "retransmits", "host_stall ",
+		"Counters of the driver of 192.168.77.2", "  TXFrames ", "  MAC.RXFramesGB ", "Counters of the driver of 192.168.77.1",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "broke") {
+		t.Errorf("a rule of the hardware is broken:\n%s", out)
+	}
+}
+
+func TestDemoAsJSON(t *testing.T) {
+	for _, tc := range []struct {
+		args     string
+		download bool // alone
+	}{
+		{"-n 3M -speed 100", false},
+		{"-n 3M -speed 1000 -P 4", false},
+		{"-n 300K -speed 10", false},
+		{"-n 3M -speed 0", false},
+		{"-n 3M -gso-max 0", false},
+		{"-n 3M -gso-max 65481", false},
+		{"-n 3M -R", true},
+		{"-n 1M -u -b 50M -speed 100", false},
+		{"-t 1 -damage 1 -gso-max 0", false},
+		{"-t 1 -loss 0.5 -gso-max 0", false},
+	} {
+		if testing.Short() && strings.Contains(tc.args, "-gso") {
+			continue
+		}
+		t.Run(tc.args, func(t *testing.T) {
+			out := runDemo(t, append(strings.Fields(tc.args), "-json")...)
+			var r result
+			d := json.NewDecoder(strings.NewReader(out))
+			d.DisallowUnknownFields()
+			if err := d.Decode(&r); err != nil {
+				t.Fatalf("%v in:\n%s", err, out)
+			}
+			if d.More() {
+				t.Errorf("more than one object:\n%s", out)
+			}
+			if r.Download == nil || (r.Upload == nil) != tc.download {
+				t.Fatalf("directions: upload %v, download %v", r.Upload, r.Download)
+			}
+			for name, d := range map[string]*direction{"upload": r.Upload, "download": r.Download} {
+				if d == nil {
+					continue
+				}
+				// An upload by amount ends when the stack has taken the last byte: few may have arrived.
+				low := int64(1)
+				if name == "download" {
+					low = 100 << 10
+				}
+				if d.Bytes < low || d.Seconds <= 0 || d.BitsPerSecond <= 0 || d.Retransmits < 0 {
+					t.Errorf("%s: %+v", name, d)
+				}
+			}
+			if r.Driver["TXFrames"] == 0 || r.Driver["RXPackets"] == 0 || r.Peer["MAC.RXFramesGB"] == 0 {
+				t.Errorf("counters: %v", r.Driver)
+			}
+			if r.Violations != 0 {
+				t.Errorf("%d rules of the hardware are broken", r.Violations)
+			}
+			damaged := r.Driver["MAC.RXCRCError"] + r.Peer["MAC.RXCRCError"]
+			if want := strings.Contains(tc.args, "-damage"); (damaged > 0) != want {
+				t.Errorf("%d frames damaged", damaged)
+			}
+			// What the knobs say must be there.
+			if gso := r.Driver["TXGSOPackets"]; strings.Contains(tc.args, "-gso-max 0") && gso != 0 {
+				t.Errorf("%d large packets although they are off", gso)
+			}
+		})
+	}
+}
+
+// Frames go to a file that tcpdump reads: magic number and link type of pcap with nanoseconds.
+func TestDemoCapture(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "frames.pcap")
+	runDemo(t, "-n", "1M", "-R", "-json", "-pcap", file)
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b) < 1<<20 || !bytes.HasPrefix(b, []byte{0x4d, 0x3c, 0xb2, 0xa1}) || b[20] != 1 {
+		t.Errorf("%d bytes, beginning with % x", len(b), b[:min(24, len(b))])
+	}
+}
+
+// A signal ends the demonstration in order, at any moment.
+func TestDemoIsInterrupted(t *testing.T) {
+	for _, d := range []time.Duration{0, 10 * time.Millisecond, 300 * time.Millisecond} {
+		ctx, cancel := context.WithTimeout(context.Background(), d)
+		done := make(chan string, 1)
+		go func() {
+			var out, errs bytes.Buffer
+			status := run(ctx, []string{"-t", "60"}, &out, &errs)
+			done <- fmt.Sprintf("%d %s", status, errs.String())
+		}()
+		select {
+		case got := <-done:
+			if got != "1 iperf: interrupted\n" {
+				t.Errorf("interrupted after %v: %q", d, got)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("interrupted after %v: does not end", d)
+		}
+		cancel()
+	}
+}
