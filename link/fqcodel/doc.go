@@ -49,7 +49,7 @@
 // # Differences from the RFCs
 //
 // The hash table is 8-way set associative with the tag of each flow (as in Linux: net/sched/sch_cake.c), so that flows
-// share a queue only when nine are busy in one set. Overflow takes from the fattest flow what is needed and not half of
+// share a queue only when nine are busy in one set, and even then keep their order (up to 16). Overflow takes from the fattest flow what is needed and not half of
 // its packets, because a packet can be 46 segments. CoDel's drop state is given up when it has not been looked at for 16
 // intervals, the horizon that RFC 8289 section 5.6 gives the count. Control traffic has a class of its own: see
 // [Packet.Control].

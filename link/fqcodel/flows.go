@@ -109,7 +109,8 @@ func (q *Queue[T]) flowOf(hash uint32) int32 {
 }
 
 // place gives a queue to a flow that owns none: an idle one; else one that is empty and only waits for its turn to say so;
-// else the flow shares one. A flow stays where it is until that queue is empty, so its packets keep their order.
+// else the flow shares one. It stays there until that queue is empty, so its packets keep their order; only with more than two
+// busy flows per queue of the set can a third guest push out the second, whose next packet may then overtake.
 func (q *Queue[T]) place(tag uint32) int32 {
 	t := &q.table
 	if fi := t.find(tag); fi != none {
@@ -174,7 +175,8 @@ func (q *Queue[T]) removeFirst(l *list) {
 // fattest returns the flow with the most bytes not yet cut, the first of them if several have; none if no flow has any.
 // Control traffic does not count.
 //
-// own is the flow of a packet that is counted already; it need not be in a list yet. The last answer stays right while nobody can have caught up with it: rival is no less than the backlog of any other flow.
+// own is the flow of a packet that is counted already; it need not be in a list yet. The last answer stays right while
+// nobody can have caught up with it: rival is no less than the backlog of any other flow.
 func (q *Queue[T]) fattest(own int32) int32 {
 	if q.fat != none && q.backlog[q.fat] > q.rival {
 		return q.fat
