@@ -1,6 +1,7 @@
 package link
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -27,7 +28,8 @@ func within(t *testing.T, what string, f func()) {
 	select {
 	case <-done:
 	case <-time.After(hang):
-		t.Fatalf("%s does not return", what)
+		buf := make([]byte, 1<<20)
+		t.Fatalf("%s does not return\n%s", what, buf[:runtime.Stack(buf, true)])
 	}
 }
 
@@ -205,7 +207,7 @@ func TestCloseFromDelivery(t *testing.T) {
 	}))
 	eventually(t, "link", ep.linkUp.Load)
 	a := ep.Address()
-	frame := append(append(a[:], 2, 0, 0, 0, 0, 9, 0x08, 0), make([]byte, 50)...)
+	frame := append(append(a[:], 2, 0, 0, 0, 0, 9, 0x88, 0xb5), make([]byte, 50)...)
 	if err := h.Send(frame); err != nil {
 		t.Fatal(err)
 	}

@@ -31,12 +31,13 @@ func TestRecovery(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, b, _ := pair(t, sim.CableOptions{SpeedMbps: 1000, BackPressure: true}, Options{HangTime: 20 * time.Millisecond})
 			done := make(chan error, 1)
-			go func() { done <- tryTransfer(a, b, false, size(64<<20)) }()
+			go func() { done <- tryTransfer(a, b, false, size(16<<20)) }()
 			eventually(t, "traffic", func() bool { return a.ep.stats.txFrames.Load() > 100 })
 			tc.fault(a.board.Faults())
 			eventually(t, "the fault is noticed", func() bool { return tc.sign(a.ep.Stats()) })
 			if tc.heal {
 				a.board.Faults().Clear()
+				forgive(t, a.board, sim.RuleResetBusy)
 			}
 			if err := <-done; err != nil {
 				t.Errorf("the connection did not survive: %v; %+v", err, a.ep.Stats())
@@ -48,7 +49,7 @@ func TestRecovery(t *testing.T) {
 
 // A receive engine that an overflow has killed is found and the MAC reset; a healthy idle link is left alone (case RXR-12).
 func TestDeadReceiver(t *testing.T) {
-	a, b, _ := pair(t, sim.CableOptions{}, Options{HangTime: 20 * time.Millisecond})
+	a, b, _ := pair(t, sim.CableOptions{SpeedMbps: 1000}, Options{HangTime: 20 * time.Millisecond})
 	transfer(t, b, a, false, 1<<20)
 	a.board.Faults().KillRX()
 	done := make(chan error, 1)
@@ -105,10 +106,21 @@ func TestWriteDuringReset(t *testing.T) {
 		return ep.Stats().ResetsFailed >= 3
 	})
 	board.Faults().Clear()
-	eventually(t, "the queue empties", func() bool { n, _ := ep.queue.length(); return n == 0 })
-	s := ep.Stats()
-	if total := s.TXFrames + s.TXQueueFull; total != uint64(writes) {
-		t.Errorf("%d packets written, %d sent or counted", writes, total)
+	forgive(t, board, sim.RuleResetBusy)
+	eventually(t, "each packet is sent or counted", func() bool {
+		s := ep.Stats()
+		return s.TXFrames+s.TXQueueFull == uint64(writes)
+	})
+}
+
+// forgive strikes breaches of one rule off a board's list: a reset that never ends can only be tried again by writing to the
+// registers, and the PHY, whose missing clock is the usual reason, can only be woken through them.
+func forgive(t *testing.T, b *sim.Board, rule sim.Rule) {
+	t.Helper()
+	for _, v := range b.Violations() {
+		if v.Rule != rule {
+			t.Errorf("%s: the driver broke a rule: %v", b.Name(), v)
+		}
 	}
-	t.Logf("%d writes during %d failed resets", writes, s.ResetsFailed)
+	b.ClearViolations()
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,12 +151,16 @@ func transfer(t testing.TB, from, to *host, v6 bool, n int64) {
 	}
 }
 
+// nextPort makes each transfer use a port of its own: a listener lives on for a while after its Close.
+var nextPort atomic.Uint32
+
 func tryTransfer(from, to *host, v6 bool, n int64) error {
 	network, addr := ipv4.ProtocolNumber, to.addr
 	if v6 {
 		network, addr = ipv6.ProtocolNumber, to.addr6
 	}
-	l, err := gonet.ListenTCP(to.stack, tcpip.FullAddress{Port: 9}, network)
+	port := uint16(10000 + nextPort.Add(1)%50000)
+	l, err := gonet.ListenTCP(to.stack, tcpip.FullAddress{Port: port}, network)
 	if err != nil {
 		return err
 	}
@@ -179,7 +184,7 @@ func tryTransfer(from, to *host, v6 bool, n int64) error {
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	defer cancel()
-	c, err := gonet.DialContextTCP(ctx, from.stack, tcpip.FullAddress{Addr: addr, Port: 9}, network)
+	c, err := gonet.DialContextTCP(ctx, from.stack, tcpip.FullAddress{Addr: addr, Port: port}, network)
 	if err != nil {
 		return fmt.Errorf("dial: %w", err)
 	}
