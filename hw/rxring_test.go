@@ -292,7 +292,7 @@ func TestRXF01_AdvertisedSize(t *testing.T) {
 // is good.
 func TestRXF02_LargerThanASlot(t *testing.T) {
 	b := newBench(t, Config{RXSlots: 8, RXSlotBytes: 256})
-	for n := 200; n < 1100; n++ {
+	for n := 200; n < 1100; n += 1 + n%3 {
 		f := frame(n, n)
 		if !b.dma.receive(f, rdFT) {
 			t.Fatalf("%d bytes: no slot", n)
@@ -314,6 +314,9 @@ func TestRXF02_LargerThanASlot(t *testing.T) {
 func TestRXF04_RXF10_LyingLengths(t *testing.T) {
 	b := newBench(t, Config{RXSlots: 2, RXSlotBytes: 1536})
 	for fl := 0; fl < 1<<14; fl++ {
+		if fl > 64 && fl%1536 > 64 && fl != 1<<14-1 {
+			continue // nothing changes in between
+		}
 		b.dma.put(nil, rdFS|rdLS|rdFT|uint32(fl)<<16)
 		f, ok := b.m.RX().Next()
 		if !ok {

@@ -665,7 +665,7 @@ func TestSynchronousCompletion(t *testing.T) {
 // TXR-14, hw's part: producer and consumer in goroutines of their own, with the device in a third. Run with -race. Every frame
 // goes out once, in order, and whenever the producer finds the ring full, it finds space after the consumer's next turn.
 func TestTXR14_ProducerAndConsumerAtOnce(t *testing.T) {
-	const frames = 20000
+	const frames = 3000
 	b := newBench(t, Config{TXSlots: 7, TXSlotBytes: 64})
 	tx := b.m.TX()
 	var wg sync.WaitGroup
