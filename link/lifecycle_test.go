@@ -1,6 +1,7 @@
 package link
 
 import (
+	"net"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -61,44 +62,49 @@ func flood(h *host, to tcpip.Address, stop <-chan struct{}, done *sync.WaitGroup
 	}
 }
 
-// stream keeps a TCP connection busy until it breaks.
-func stream(from, to *host, done *sync.WaitGroup) {
+// stream keeps a TCP connection busy until stop is closed.
+func stream(t *testing.T, from, to *host, stop <-chan struct{}, done *sync.WaitGroup) {
 	l, err := gonet.ListenTCP(to.stack, tcpip.FullAddress{Port: 9}, ipv4.ProtocolNumber)
 	if err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
-	done.Add(2)
+	accepted := make(chan net.Conn, 1)
 	go func() {
-		defer done.Done()
-		defer l.Close()
 		c, err := l.Accept()
 		if err != nil {
-			return
+			c = nil
 		}
-		defer c.Close()
-		buf := make([]byte, 64<<10)
-		for {
-			c.SetReadDeadline(time.Now().Add(2 * time.Second))
-			if _, err := c.Read(buf); err != nil {
-				return
-			}
-		}
+		accepted <- c
 	}()
 	c, err := gonet.DialTCP(from.stack, tcpip.FullAddress{Addr: to.addr, Port: 9}, ipv4.ProtocolNumber)
 	if err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
-	go func() {
-		defer done.Done()
-		defer c.Close()
-		buf := make([]byte, 64<<10)
+	peer := <-accepted
+	l.Close()
+	buf := make([]byte, 64<<10)
+	done.Go(func() {
 		for {
-			c.SetWriteDeadline(time.Now().Add(2 * time.Second))
-			if _, err := c.Write(buf); err != nil {
+			if _, err := peer.Read(buf); err != nil {
 				return
 			}
 		}
-	}()
+	})
+	done.Go(func() {
+		for {
+			if _, err := c.Write(make([]byte, 64<<10)); err != nil {
+				return
+			}
+		}
+	})
+	done.Go(func() {
+		<-stop
+		past := time.Unix(1, 0) // wakes both, whatever has become of the stacks
+		c.SetDeadline(past)
+		peer.SetDeadline(past)
+		c.Close()
+		peer.Close()
+	})
 }
 
 // RemoveNIC, Destroy and Close return under a ping flood and a running transfer, and leave neither goroutine nor packet
@@ -126,7 +132,7 @@ func TestTeardownUnderLoad(t *testing.T) {
 				a, b := newHost(t, x, 1, Options{}), newHost(t, y, 2, Options{})
 				stop := make(chan struct{})
 				var load sync.WaitGroup
-				stream(b, a, &load)
+				stream(t, b, a, stop, &load)
 				load.Add(2)
 				go flood(b, a.addr, stop, &load)
 				go flood(a, b.addr, stop, &load)

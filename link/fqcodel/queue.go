@@ -177,7 +177,8 @@ func (q *Queue[T]) Len() int { return q.packets }
 // Bytes returns the bytes waiting that have not been cut.
 func (q *Queue[T]) Bytes() int { return q.bytes }
 
-// Waiting says whether the pump has something to do, be it to throw away. It needs no lock; without, the answer may be old.
+// Waiting says whether the pump has something to do, be it to throw away, be it later because of a rate. It needs no lock;
+// without, the answer may be old.
 func (q *Queue[T]) Waiting() bool { return q.waiting.Load() }
 
 // Refresh forgets how long everything has waited: enqueue times become now and CoDel, shaper and pacers start afresh. It is for
