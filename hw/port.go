@@ -1,6 +1,3 @@
-// Package hw drives the Synopsys DesignWare Ethernet MAC 3.7x ("DWMAC1000", GMAC) of the Amlogic S805 and its relatives:
-// registers, descriptors, DMA rings, MDIO, filters and counters. It knows nothing about the network stack above it, nor
-// about where registers and memory come from below it: that is what a [Port] is for.
 package hw
 
 import "time"
