@@ -63,34 +63,52 @@ func TestAfterFunc(t *testing.T) {
 	}
 }
 
-// A timer that is stopped does not fire; one that is reset fires at the new time only.
-func TestTimerStopAndReset(t *testing.T) {
+// A timer that is stopped in time does not fire, and Stop says whether it was.
+func TestTimerStop(t *testing.T) {
 	for _, d := range []time.Duration{2 * time.Millisecond, time.Hour} {
-		timer := Clock().AfterFunc(d, func() { t.Errorf("stopped timer of %v fired", d) })
-		if timer.Stop() && timer.Stop() {
+		var fired atomic.Bool
+		timer := Clock().AfterFunc(d, func() { fired.Store(true) })
+		stopped := timer.Stop()
+		if timer.Stop() {
 			t.Error("second Stop says that it was in time")
 		}
-	}
-	// Long to short, short to long and back.
-	fired := make(chan time.Time, 1)
-	start := time.Now()
-	timer := Clock().AfterFunc(time.Hour, func() { fired <- time.Now() })
-	timer.Reset(time.Millisecond)
-	timer.Reset(time.Hour)
-	timer.Reset(4 * time.Millisecond)
-	within(t, "timer", func() {
-		if e := (<-fired).Sub(start); e < 4*time.Millisecond {
-			t.Errorf("fired after %v, before its last time", e)
+		after := make(chan struct{})
+		Clock().AfterFunc(4*time.Millisecond, func() { close(after) })
+		within(t, "later timer", func() {
+			<-after
+			for !stopped && !fired.Load() {
+				runtime.Gosched()
+			}
+		})
+		if fired.Load() && stopped {
+			t.Errorf("timer of %v fired although it was stopped", d)
 		}
-	})
-	if timer.Stop() {
-		t.Error("timer is still pending")
+		if d == time.Hour && !stopped {
+			t.Error("Stop of a long timer says that it was too late")
+		}
 	}
-	// Past the short timers of the stopped ones, too.
-	within(t, "later timer", func() {
-		done := make(chan struct{})
-		Clock().AfterFunc(3*time.Millisecond, func() { close(done) })
-		<-done
+}
+
+// A timer that is reset fires at the new time only, from long to short and from short to long.
+func TestTimerReset(t *testing.T) {
+	const short = 4 * time.Millisecond
+	within(t, "a round without a stall", func() {
+		for clean := false; !clean; {
+			fired := make(chan time.Time, 4)
+			timer := Clock().AfterFunc(time.Hour, func() { fired <- time.Now() })
+			start := time.Now()
+			timer.Reset(short)
+			timer.Reset(time.Hour)
+			again := time.Now()
+			clean = again.Sub(start) < short // otherwise it may have fired in between, rightly
+			timer.Reset(short)
+			if e := (<-fired).Sub(again); clean && e < short {
+				t.Errorf("timer of %v fired %v after it was set", short, e)
+			}
+			if timer.Stop() && clean {
+				t.Error("timer is still pending after it fired")
+			}
+		}
 	})
 }
 

@@ -84,7 +84,7 @@ func (p *pollInterrupt) Wait(timeout time.Duration) (hw.Wakeup, error) {
 func (p *pollInterrupt) Enable() error {
 	return p.use(func() error {
 		p.unmasked.Store(true)
-		if p.inside { // somebody waits, and takes the line for masked
+		if p.inside.Load() { // somebody waits, and takes the line for masked
 			p.signal()
 		}
 		return nil

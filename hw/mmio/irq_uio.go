@@ -1,6 +1,7 @@
 package mmio
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -19,9 +20,8 @@ type UIOInterrupt struct {
 	waits
 	f     File
 	count [uioCountBytes]byte
-	order [uioCountBytes]byte // what control writes; waits.mu is held, or nobody else has the interrupt yet
-	have  int                 // how much of count was read
-	hung  bool                // the device cannot fire any more
+	have  int  // how much of count was read
+	hung  bool // the device cannot fire any more
 	fired atomic.Uint64
 }
 
@@ -29,8 +29,12 @@ var _ hw.Interrupt = (*UIOInterrupt)(nil)
 
 const (
 	uioCountBytes = 4 // uio_read and uio_write take exactly an s32
-	uioMask       = 0
-	uioUnmask     = 1
+)
+
+// What is written to a UIO device: an s32 in the machine's byte order.
+var (
+	uioMask   = make([]byte, uioCountBytes)
+	uioUnmask = binary.NativeEndian.AppendUint32(nil, 1)
 )
 
 // OpenInterrupt opens the interrupt of a UIO device, and masks it: the first interrupt comes after the first Enable. A
@@ -123,13 +127,11 @@ func (u *UIOInterrupt) Enable() error {
 	})
 }
 
-func (u *UIOInterrupt) control(v uint32) error {
-	b := u.order[:]
-	putWord(b, v)
+func (u *UIOInterrupt) control(order []byte) error {
 	err := error(syscall.EINTR)
 	for try := 0; try < interruptedRetries && errors.Is(err, syscall.EINTR); try++ {
 		var n int
-		if n, err = u.f.Write(b); err == nil && n != len(b) {
+		if n, err = u.f.Write(order); err == nil && n != len(order) {
 			err = io.ErrShortWrite
 		}
 	}

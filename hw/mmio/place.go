@@ -102,7 +102,8 @@ func knownRAM(sys System) ([]IORange, error) {
 }
 
 // checkRegisters refuses a window that cannot be one, before anything is touched. least is the fewest bytes it must have.
-func checkRegisters(sys System, p place, least uint64) error {
+// ranges is what is known of /proc/iomem.
+func checkRegisters(p place, least uint64, ranges []IORange) error {
 	bad := func(format string, args ...any) error {
 		return addressError(p.path, p.address, p.size, format, args...)
 	}
@@ -112,10 +113,6 @@ func checkRegisters(sys System, p place, least uint64) error {
 	case p.size < 4 || p.size < least:
 		return bad("a window of at least 0x%x bytes is needed", max(least, 4))
 	}
-	ranges, err := knownRAM(sys)
-	if err != nil {
-		return err
-	}
 	if r := ramIn(ranges, p.address, p.size); r != nil {
 		return bad("registers cannot be in memory, %v", r)
 	}
@@ -123,8 +120,8 @@ func checkRegisters(sys System, p place, least uint64) error {
 }
 
 // checkMemory refuses memory that the device cannot use or that others use, before anything is touched. align is what the
-// region must be aligned to.
-func checkMemory(sys System, p place, align int, registers place) error {
+// region must be aligned to, ranges what is known of /proc/iomem.
+func checkMemory(p place, align int, registers place, ranges []IORange) error {
 	bad := func(format string, args ...any) error {
 		return addressError(p.path, p.address, p.size, format, args...)
 	}
@@ -140,10 +137,6 @@ func checkMemory(sys System, p place, align int, registers place) error {
 	case registers.kind != None && p.address < registers.address+registers.size && registers.address < p.address+p.size:
 		return bad("overlaps the registers at %s", span(registers.address, registers.size))
 	}
-	ranges, err := knownRAM(sys)
-	if err != nil {
-		return err
-	}
 	if p.kind != SharedFile { // an emulator's addresses are not this machine's
 		switch r := ramIn(ranges, p.address, p.size); {
 		case p.virtual && ranges == nil:
@@ -155,7 +148,7 @@ func checkMemory(sys System, p place, align int, registers place) error {
 		}
 	}
 	if p.typ == WriteBack && !p.coherent {
-		return &Error{Op: "check", Path: sys.path(p.path), Detail: span(p.address, p.size), Err: ErrCached, Remedy: p.remedy}
+		return &Error{Op: "check", Path: p.path, Detail: span(p.address, p.size), Err: ErrCached, Remedy: p.remedy}
 	}
 	return nil
 }

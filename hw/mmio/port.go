@@ -86,23 +86,27 @@ func (p *Port) open(opts Options) error {
 		defer outer.release()
 	}
 	// Check.
-	if err := checkRegisters(sys, regs, leastRegisters); err != nil {
+	ranges, err := knownRAM(sys)
+	if err != nil {
+		return err
+	}
+	if ranges == nil {
+		opts.Log.Warn("/proc/iomem cannot be read: not checked whether addresses belong to the kernel")
+	}
+	if err := checkRegisters(regs, leastRegisters, ranges); err != nil {
 		return err
 	}
 	align := opts.align()
-	if err := checkMemory(sys, memory, align, regs); err != nil {
+	if err := checkMemory(memory, align, regs, ranges); err != nil {
 		return err
 	}
 	if outer.kind != None {
-		if err := checkRegisters(sys, outer, outerCacheBytes); err != nil {
+		if err := checkRegisters(outer, outerCacheBytes, ranges); err != nil {
 			return err
 		}
 	}
 	if memory.typ == Device && deviceIsPicky && opts.Copy == CopyFast {
 		return configError("Options.Copy", fmt.Errorf("%v is not safe for %v memory on %s", opts.Copy, memory.typ, runtime.GOARCH))
-	}
-	if ranges, err := knownRAM(sys); err == nil && ranges == nil {
-		opts.Log.Warn("/proc/iomem cannot be read: not checked whether addresses belong to the kernel")
 	}
 	// Open and map.
 	if p.info.Name == "" {

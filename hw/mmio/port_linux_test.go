@@ -34,6 +34,10 @@ const (
 )
 
 func newBoard(t *testing.T) *board {
+	t.Helper()
+	if !barrierCompletes {
+		t.Skip("Open refuses on this machine, see TestOpenNeedsABarrier")
+	}
 	b := &board{tree: newTree(t), uio: newFakeUIO(t)}
 	b.mem = b.memory("/dev/mem", 16<<20)
 	b.dma = b.memory("/dev/udmabuf0", 1<<20)
@@ -155,6 +159,16 @@ func TestPortOfEveryKind(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Without a barrier that the device sees there is no port.
+func TestOpenNeedsABarrier(t *testing.T) {
+	_, err := Open(Options{Registers: Source{Kind: DevMem, Size: 8192}, Memory: Source{Kind: DevMem, Address: 8192, Size: 8192}, System: newTree(t).sys()})
+	want := error(unix.ENOENT) // the tree has no /dev/mem
+	if !barrierCompletes {
+		want = hw.ErrUnsupported
+	}
+	wantError(t, err, want)
 }
 
 // A port that polls tells interrupts by the MAC's own registers.

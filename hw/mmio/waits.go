@@ -13,17 +13,18 @@ import (
 // errSecondWaiter is what the second of two goroutines gets that wait at the same time.
 var errSecondWaiter = errors.New("another goroutine waits already")
 
-// waits is what every interrupt has: a waker, and care that nothing is closed under a goroutine that waits.
+// waits is what every interrupt has: a waker, and care that no file is closed under a goroutine that uses it. Wake and Enable
+// hold mu for reading, so that they wait for nobody but a Close.
 type waits struct {
 	*waker
 	name    string
-	release func() // closes the files, once nobody waits
+	release func() // closes the files of the interrupt
 
-	closing atomic.Bool // set before mu is taken by close
+	inside  atomic.Bool // a goroutine waits; it alone closes the files then
+	closing atomic.Bool
 
-	mu     sync.Mutex
-	inside bool
-	gone   bool // release was called
+	mu   sync.RWMutex
+	gone bool // the files are closed
 
 	// owed says that a wake came together with an interrupt: it is next. Only the waiting goroutine looks.
 	owed bool
@@ -31,42 +32,39 @@ type waits struct {
 
 // enter begins a wait.
 func (w *waits) enter() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case w.closing.Load():
-		return w.closedError("wait")
-	case w.inside:
+	if !w.inside.CompareAndSwap(false, true) {
 		return fmt.Errorf("mmio: wait for interrupt of %s: %w: %w", w.name, hw.ErrConfig, errSecondWaiter)
 	}
-	w.inside = true
+	if w.closing.Load() {
+		w.leave()
+		return w.closedError("wait for")
+	}
 	return nil
 }
 
 // leave ends a wait.
 func (w *waits) leave() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.inside = false
+	w.inside.Store(false)
 	if w.closing.Load() {
 		w.drop()
 	}
 }
 
-// close ends the current wait and all later ones. The goroutine that waits closes the files if there is one.
+// close ends the current wait and all later ones.
 func (w *waits) close() {
 	w.closing.Store(true)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.inside {
-		w.waker.wake()
-		return
+	if w.inside.Load() { // either it sees closing, or this sees that it left
+		w.Wake()
 	}
-	w.drop()
+	if !w.inside.Load() {
+		w.drop()
+	}
 }
 
-// drop closes the files; mu is held.
+// drop closes the files, once.
 func (w *waits) drop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if !w.gone {
 		w.gone = true
 		w.release()
@@ -74,11 +72,11 @@ func (w *waits) drop() {
 	}
 }
 
-// use calls f unless the files are closed.
+// use calls f while the files are open.
 func (w *waits) use(f func() error) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closing.Load() {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.closing.Load() || w.gone {
 		return w.closedError("enable")
 	}
 	return f()
@@ -86,8 +84,8 @@ func (w *waits) use(f func() error) error {
 
 // Wake implements hw.Interrupt.
 func (w *waits) Wake() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.mu.RLock()
+	defer w.mu.RUnlock()
 	if !w.gone {
 		w.waker.wake()
 	}

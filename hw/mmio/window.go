@@ -40,7 +40,11 @@ func OpenWindow(sys System, src Source) (*Window, error) {
 		return nil, err
 	}
 	defer p.release()
-	if err := checkRegisters(sys, p, 0); err != nil {
+	ranges, err := knownRAM(sys)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkRegisters(p, 0, ranges); err != nil {
 		return nil, err
 	}
 	return openWindow(sys, p)
