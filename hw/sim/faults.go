@@ -171,6 +171,7 @@ func (f *Faults) SetTXHang(h TXHang) {
 	b := f.b
 	b.mu.Lock()
 	f.txHang.Store(uint32(h))
+	b.tx.hungAt = 0
 	b.tx.notBefore = b.wireNow()
 	b.tx.free = max(b.tx.free, b.tx.notBefore)
 	b.mu.Unlock()

@@ -15,13 +15,14 @@ type SteppedClock struct {
 	start time.Time
 
 	mu     sync.Mutex
-	cond   sync.Cond // busy or naps changed
+	cond   sync.Cond // one of the counts below changed
 	now    int64
 	events stepHeap
 	seq    uint64
-	busy   int    // simulator goroutines and timer functions that have not finished the present moment
-	naps   uint64 // calls of Sleep so far
-	moving bool   // an Advance is under way
+	busy   int  // simulator goroutines that have not finished the present moment
+	calls  int  // functions of timers that have not returned
+	napped int  // how many of these need not be waited for, since somebody fell asleep in the meantime
+	moving bool // an Advance is under way
 }
 
 // NewSteppedClock makes a clock that stands at the given time.
@@ -50,7 +51,7 @@ func (c *SteppedClock) Sleep(d time.Duration) {
 	done := make(chan struct{})
 	c.mu.Lock()
 	c.push(&stepEvent{fire: func() { close(done) }}, d)
-	c.naps++
+	c.napped = c.calls
 	c.cond.Broadcast()
 	c.mu.Unlock()
 	<-done
@@ -62,9 +63,9 @@ func (c *SteppedClock) AfterFunc(d time.Duration, f func()) hw.Timer {
 	t := &stepTimer{c: c}
 	t.ev.index = -1
 	t.ev.fire = func() {
-		c.busy++
+		c.calls++
 		go func() {
-			defer c.release()
+			defer c.returned()
 			f()
 		}()
 	}
@@ -85,8 +86,7 @@ func (c *SteppedClock) Advance(d time.Duration) {
 	c.moving = true
 	target := c.now + int64(max(d, 0))
 	for {
-		naps := c.naps
-		for c.busy > 0 && c.naps == naps {
+		for c.busy > 0 || c.calls > c.napped {
 			c.cond.Wait()
 		}
 		if len(c.events) == 0 || c.events[0].when > target {
@@ -120,6 +120,15 @@ func (c *SteppedClock) hold() {
 func (c *SteppedClock) release() {
 	c.mu.Lock()
 	c.busy--
+	c.cond.Broadcast()
+	c.mu.Unlock()
+}
+
+// returned is the end of a timer's function.
+func (c *SteppedClock) returned() {
+	c.mu.Lock()
+	c.calls--
+	c.napped = min(c.napped, c.calls)
 	c.cond.Broadcast()
 	c.mu.Unlock()
 }

@@ -40,8 +40,9 @@ type txEngine struct {
 	epoch     uint32 // counts resets
 	chainSeen bool
 	ringSeen  bool
-	underflow bool // by fault
-	dry       bool // the next descriptor was the CPU's when the last run ended
+	underflow bool   // by fault
+	hungAt    uint32 // the first descriptor whose status was not written, by fault
+	dry       bool   // the next descriptor was the CPU's when the last run ended
 
 	pausedUntil int64 // by a PAUSE frame
 	notBefore   int64 // when the transmitter was last enabled
@@ -58,7 +59,7 @@ type txEngine struct {
 func (t *txEngine) reset(b *Board) {
 	t.base, t.cur, t.curBuf = listBase{}, 0, 0
 	t.stopping, t.dead, t.partial, t.underflow = false, false, false, false
-	t.pauseOut, t.pausedUntil = false, 0
+	t.pauseOut, t.pausedUntil, t.hungAt = false, 0, 0
 	t.epoch++
 	t.kickAt.Store(0)
 	t.suspendedAt.Store(0)
@@ -145,10 +146,22 @@ func (s *txSource) fetchAt(l *lane) int64 {
 		}
 		return max(t.free, k-1-l.shift())
 	}
-	if t.stopping && !t.partial {
+	if t.stopping && !t.partial || t.wrapped(l) {
 		return never
 	}
 	return t.free
+}
+
+// wrapped reports whether the engine has come round to a descriptor whose frame is still on its way: that has OWN set, but
+// is not a new frame.
+func (t *txEngine) wrapped(l *lane) bool {
+	if t.partial {
+		return false
+	}
+	if t.hungAt != 0 && t.cur == t.hungAt {
+		return true
+	}
+	return l.sent != l.fetched && l.slot(l.sent).descBus == t.cur
 }
 
 // fetch reads the next frame into f.
@@ -407,6 +420,9 @@ func (s *txSource) done(f *flight, w int64) {
 	}
 	b.countTX(f)
 	if b.faults.txHang.Load() == uint32(TXHangStatus) {
+		if t.hungAt == 0 {
+			t.hungAt = f.descBus
+		}
 		return
 	}
 	lay := b.layout()

@@ -54,9 +54,9 @@ func (x *wire) carry(to sink, f *flight, at int64, m laneMode) bool {
 	return to.arrive(f, at, m)
 }
 
-// flip damages a bit of the frame.
+// flip damages a bit of the frame behind its header, so that it still passes the address filter.
 func flip(f *flight, r uint64) {
-	if f.n > 0 {
-		f.buf[r>>3%uint64(f.n)] ^= 1 << (r & 7)
+	if n := uint64(max(f.n-headerBytes, 0)); n > 0 {
+		f.buf[headerBytes+r>>3%n] ^= 1 << (r & 7)
 	}
 }
