@@ -75,8 +75,7 @@ func (f *Faults) Clear() {
 	for i := range f.freeze {
 		f.freeze[i].Store(false)
 	}
-	for _, s := range []*atomic.Bool{&f.stuckReset, &f.noRXClock, &f.phyAbsent, &f.phyDown, &f.deadOnOvf, &f.gone,
-		&f.scribble, &f.syncDoorbell, &f.dropFast} {
+	for _, s := range []*atomic.Bool{&f.stuckReset, &f.deadOnOvf, &f.gone, &f.scribble, &f.syncDoorbell, &f.dropFast} {
 		s.Store(false)
 	}
 	f.damage.Store(0)
@@ -84,7 +83,9 @@ func (f *Faults) Clear() {
 	f.SetDMABandwidth(0)
 	f.SetTXHang(TXHangNone)
 	f.b.arena.failNext(0)
-	f.b.clockChanged()
+	f.SetNoRXClock(false)
+	f.SetPHYAbsent(false)
+	f.SetPHYStuckDown(false)
 }
 
 // LoseInterrupts loses the next n interrupts: each time the line would be reported, it is not until another event comes
@@ -116,20 +117,23 @@ func (f *Faults) SetStuckReset(on bool) { f.stuckReset.Store(on) }
 
 // SetNoRXClock takes the receive clock away: the link is down and a software reset does not end.
 func (f *Faults) SetNoRXClock(on bool) {
-	f.noRXClock.Store(on)
-	f.b.clockChanged()
+	if f.noRXClock.Swap(on) != on {
+		f.b.renegotiate()
+	}
 }
 
 // SetPHYAbsent takes the PHY off the MDIO bus, which then reads as ones, and with it its clock.
 func (f *Faults) SetPHYAbsent(on bool) {
-	f.phyAbsent.Store(on)
-	f.b.clockChanged()
+	if f.phyAbsent.Swap(on) != on {
+		f.b.renegotiate()
+	}
 }
 
 // SetPHYStuckDown powers the PHY down and ignores attempts to wake it.
 func (f *Faults) SetPHYStuckDown(on bool) {
-	f.phyDown.Store(on)
-	f.b.clockChanged()
+	if f.phyDown.Swap(on) != on {
+		f.b.renegotiate()
+	}
 }
 
 // SetDeadAfterOverflow makes the next receive FIFO overflow latch the receive engine dead: it looks as if it ran, and

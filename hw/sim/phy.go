@@ -488,9 +488,6 @@ func (b *Board) linkChanged() {
 	b.updateMACInt()
 }
 
-// clockChanged is called when something has switched the PHY's clocks on or off.
-func (b *Board) clockChanged() { b.renegotiate() }
-
 // renegotiate lets the cable's ends agree anew.
 func (b *Board) renegotiate() {
 	b.mu.Lock()
