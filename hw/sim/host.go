@@ -103,7 +103,7 @@ type hostSink Host
 func (s *hostSink) lock()               { s.in.Lock() }
 func (s *hostSink) unlock()             { s.in.Unlock() }
 func (s *hostSink) run(int64, laneMode) {}
-func (s *hostSink) quota() int          { return laneSlots }
+func (s *hostSink) quota() int          { return noQuota }
 
 // arrive takes a frame; in.mu is held.
 func (s *hostSink) arrive(f *flight, _ int64, m laneMode) bool {

@@ -13,6 +13,9 @@ const (
 // laneSlots is how many frames a lane can hold; a power of two.
 const laneSlots = 64
 
+// noQuota is the quota of a sink that takes as many frames as come.
+const noQuota = 1 << 30
+
 // unlimitedBatch is how many frames go through a lane without wire time before the other side's lock is taken. It is
 // small so that the frames stay in the CPU's cache.
 const unlimitedBatch = 16
@@ -135,7 +138,7 @@ func (l *lane) run(w int64, m laneMode) int {
 
 func (l *lane) quota() int {
 	if l.dst == nil {
-		return laneSlots
+		return noQuota
 	}
 	return l.dst.quota()
 }

@@ -223,7 +223,7 @@ func (s *rxSink) quota() int {
 	if n := s.b.rx.entries / 4; n > 0 && s.b.rxState.Load() != rsStopped {
 		return n
 	}
-	return laneSlots
+	return noQuota
 }
 
 // arrive is the end of a frame at the PHY.

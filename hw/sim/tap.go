@@ -151,7 +151,7 @@ type tapSink TAP
 func (s *tapSink) lock()               { s.mu.Lock() }
 func (s *tapSink) unlock()             { s.mu.Unlock() }
 func (s *tapSink) run(int64, laneMode) {}
-func (s *tapSink) quota() int          { return laneSlots }
+func (s *tapSink) quota() int          { return noQuota }
 
 func (s *tapSink) arrive(f *flight, _ int64, _ laneMode) bool {
 	if f.fcsBad {
