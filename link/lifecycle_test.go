@@ -284,9 +284,13 @@ func TestWriteWhileClosing(t *testing.T) {
 
 // rawPacket is a packet of n bytes with an Ethernet header and nothing that means anything to the stack.
 func rawPacket(n int) *stack.PacketBuffer {
-	b := make([]byte, n)
-	copy(b, []byte{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5})
-	pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(b)})
+	pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: rawPayload(n)})
 	pkt.LinkHeader().Consume(min(n, ethernetHeader))
 	return pkt
+}
+
+func rawPayload(n int) buffer.Buffer {
+	b := make([]byte, n)
+	copy(b, []byte{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5})
+	return buffer.MakeWithData(b)
 }

@@ -91,7 +91,7 @@ func (e *Endpoint) watchRX(now time.Time) {
 		return
 	}
 	c := e.mac.Counters()
-	lost := c.RXMissed + c.RXOverflow
+	lost := c.RXMissed + overflows(c, e.mac.Feature())
 	frames := e.stats.rxPackets.Load() + e.mac.RX().Stats().Frames + e.mac.RX().Stats().Errors
 	if frames != w.rxFrames || lost < w.rxLost+rxDeadLosses {
 		if frames != w.rxFrames || lost == w.rxLost {
@@ -104,6 +104,15 @@ func (e *Endpoint) watchRX(now time.Time) {
 		e.reset("receiver is dead")
 		w.lastRX, w.rxFrames, w.rxLost = now, frames, lost
 	}
+}
+
+// overflows is the number of frames lost in the receive FIFO. The DMA's own counter also counts runts that the MAC dropped,
+// which say nothing about the driver, so it only stands in where there are no MMC counters.
+func overflows(c hw.Counters, f hw.Feature) uint64 {
+	if f == 0 || f.Has(hw.FeatMMC) {
+		return c.RXFIFOOverflow
+	}
+	return c.RXOverflow
 }
 
 // restartTX restarts the transmit engine alone. Frames in the ring are lost; TCP sends them again.

@@ -117,7 +117,7 @@ func (e *Endpoint) Stats() Stats {
 // for want of room or because of an error; not those filtered on purpose.
 func (s Stats) Drops() uint64 {
 	return s.TXQueueFull + s.TXTooLong + s.TXShort + s.TXBadGSO + s.TXLinkDown + s.TXErrors + s.TXFlushed +
-		s.RXShort + s.RXTooLong + s.RXChecksum + s.MAC.RXMissed + s.MAC.RXOverflow
+		s.RXShort + s.RXTooLong + s.RXChecksum + s.MAC.RXMissed + s.MAC.RXFIFOOverflow
 }
 
 // Each calls f for every counter, in the order of the fields, with names such as "TXFrames" and "MAC.RXMissed".
