@@ -1,6 +1,7 @@
 package mmio
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"runtime"
@@ -133,7 +134,11 @@ func (p *pool) probe() error {
 	offsets = append(offsets, p.mem.n-4)
 	saved := make([]uint32, len(offsets))
 	bad := -1
-	answered := guarded(func() {
+	gone := answers(p.mem, 0)
+	if gone == nil {
+		gone = answers(p.mem, p.mem.n-4)
+	}
+	answered := gone == nil && guarded(func() {
 		for i, off := range offsets {
 			saved[i] = p.mem.load32(off)
 		}
@@ -153,6 +158,8 @@ func (p *pool) probe() error {
 		p.barrier()
 	})
 	switch {
+	case gone != nil && !errors.Is(gone, hw.ErrGone):
+		return &Error{Op: "probe", Path: p.name, Err: gone}
 	case !answered:
 		return addressError(p.name, uint64(p.bus), uint64(p.mem.n), "nothing answers there")
 	case bad >= 0:

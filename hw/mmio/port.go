@@ -115,6 +115,9 @@ func (p *Port) open(opts Options) error {
 	if p.regs, err = openWindow(sys, regs); err != nil {
 		return err
 	}
+	if err := p.regs.Probe(hw.RegVersion); err != nil {
+		return err
+	}
 	if outer.kind != None {
 		if p.outer, err = openWindow(sys, outer); err != nil {
 			return err

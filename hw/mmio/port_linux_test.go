@@ -378,6 +378,10 @@ func TestOpenFailsCleanly(t *testing.T) {
 			b.device("/dev/l2", func(int) (File, error) { return nil, unix.EACCES })
 			o.OuterCache = Source{Kind: DevMem, Path: "/dev/l2", Address: 0xC4200000, Size: 0x1000}
 		}, unix.EACCES, "/dev/l2"},
+		{"no device there", func(t *testing.T, b *board, o *Options) {
+			small := newMemfd(t, 4096)
+			b.device("/dev/mem", func(int) (File, error) { return small.open() })
+		}, hw.ErrGone, "clock or power"},
 		{"no memory there", func(t *testing.T, b *board, o *Options) {
 			o.Memory = Source{Kind: SharedFile, Path: "/dev/udmabuf0", Address: 0x41000000, Offset: 1 << 20, Size: 0x8000}
 		}, ErrAddress, "nothing answers"},

@@ -1,6 +1,7 @@
 package mmio
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
@@ -14,8 +15,9 @@ const allOnes = 0xFFFFFFFF
 // Window is a window of registers. It implements hw.Registers. A load that the bus does not answer, of an offset outside or
 // not a multiple of four, or after Close reads all ones; such a store is lost. They are counted.
 //
-// On ARM a store that the bus refuses is reported late and not at the instruction that made it; the kernel then ends the
-// program, and this package cannot help. So switch on the clock of a device before its first register is touched.
+// On 32-bit ARM a refusal of the bus (external abort) ends the program all the same: Linux reports it in a way that the Go
+// runtime takes for a signal from another process, and for a store late, too. Probe is safe there. So switch on the clock of
+// a device before its first register is touched, and Probe if in doubt.
 type Window struct {
 	name    string
 	address uint64
@@ -97,6 +99,20 @@ func (w *Window) Store32(off uint32, v uint32) {
 	}
 	defer w.caught(&v, debug.SetPanicOnFault(true))
 	w.m.mem.store32(int(off), v)
+}
+
+// Probe loads one register in a child process, and reports whether the bus answered. A device without power or clock gives
+// ErrGone, or ErrTimeout if it stalls the bus. Choose a register whose reading changes nothing.
+func (w *Window) Probe(off uint32) error {
+	if !w.usable(off) {
+		return &Error{Op: "probe", Path: w.name, Detail: fmt.Sprintf("register 0x%x", off), Err: hw.ErrGone, Remedy: "no such register, or closed"}
+	}
+	if err := answers(w.m.mem, int(off)); err != nil {
+		return &Error{Op: "probe", Path: w.name, Detail: fmt.Sprintf("register 0x%x", off), Err: err,
+			Remedy: "no device at this address, or its clock or power is off"}
+	}
+	runtime.KeepAlive(w.m)
+	return nil
 }
 
 // caught turns a bus fault into all ones.

@@ -167,6 +167,36 @@ func TestWindowReadsAllOnesWhenNothingAnswers(t *testing.T) {
 	}
 }
 
+// A probe tells whether the bus answers, at no risk for the program.
+func TestWindowProbe(t *testing.T) {
+	page := os.Getpagesize()
+	tr := newTree(t)
+	tr.memory("/dev/mem", int64(page))
+	w, err := OpenWindow(tr.sys(), Source{Kind: DevMem, Size: uint64(2 * page)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := w.Probe(0x20); err != nil {
+			t.Error(err)
+		}
+		if canProbe {
+			wantError(t, w.Probe(uint32(page)), hw.ErrGone, "/dev/mem", "clock or power")
+		}
+	}
+	wantError(t, w.Probe(2), hw.ErrGone)
+	wantError(t, w.Probe(uint32(2*page)), hw.ErrGone)
+	w.Close()
+	wantError(t, w.Probe(0x20), hw.ErrGone, "closed")
+	// Children are collected.
+	if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != unix.ECHILD {
+		t.Errorf("a child is left: %d, %v", pid, err)
+	}
+}
+
+// canProbe says that this machine has what Probe needs.
+var canProbe = map[string]bool{"amd64": true, "386": true, "arm": true, "arm64": true}[runtime.GOARCH]
+
 // Close in the middle of somebody's accesses does not crash, and no store reaches the device afterwards.
 func TestWindowCloseDuringAccess(t *testing.T) {
 	for range 20 {
