@@ -256,6 +256,12 @@ func TestClockJumpsCostAtMostAnInterval(t *testing.T) {
 		t.Errorf("%d drops in the 500 ms after, want CoDel at work again", n)
 	}
 
+	var long codel
+	long.dropsIn(0, 20*sec)
+	if n := long.dropsIn(10*sec, 10*sec+110*ms); n == 0 {
+		t.Error("clock back by 10 s, to where the queue stood already: no drop in 110 ms")
+	}
+
 	var measuring codel
 	measuring.dropsIn(1000*sec, 1000*sec+50*ms)
 	if n := measuring.dropsIn(sec, sec+200*ms); n == 0 {

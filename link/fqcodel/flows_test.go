@@ -142,3 +142,15 @@ func TestNextOwnerStartsAfresh(t *testing.T) {
 		t.Errorf("CoDel state of the new flow: %+v", c)
 	}
 }
+
+// A guest whose older packets are all dropped to make room for its newest one is still at home where that one is.
+func TestGuestStaysWhereItsNewestPacketIs(t *testing.T) {
+	q := mustNew[string](t, Config{Flows: 1, MemoryLimit: 10000})
+	push(t, q, plain(1, 1000), "owner", 0)
+	push(t, q, plain(2, 3000), "guest 1", 0)
+	dropped, ok := q.Push(plain(2, 9500), "guest 2", 0, nil)
+	if _, found := q.Find(2); !ok || len(dropped) != 2 || !found {
+		t.Errorf("ok %v, dropped %v; the guest is found: %v", ok, dropped, found)
+	}
+	q.check(t)
+}

@@ -125,7 +125,10 @@ func (q *Queue[T]) check(t testing.TB) {
 			listed++
 		}
 	}
-	for _, fi := range q.paced.heap {
+	for i, fi := range q.paced.heap {
+		if i > 0 && q.paced.less(i, (i-1)/2) {
+			t.Fatalf("paced flows out of order at %d", i)
+		}
 		if q.flows[fi].where != inPace {
 			t.Fatalf("flow %d is in the heap and says %d", fi, q.flows[fi].where)
 		}

@@ -1,6 +1,7 @@
 package fqcodel
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -175,5 +176,83 @@ func TestPacedFlowsWakeInOrder(t *testing.T) {
 	}
 	if len(got) != 50 || !slices.IsSorted(got) {
 		t.Errorf("woken at %v", got)
+	}
+}
+
+// A packet that has been given up does not wait for a rate.
+func TestAbortedPacketsDoNotWait(t *testing.T) {
+	for _, cfg := range []Config{{ShapeRate: 8e6}, {FlowRate: 8e6}} {
+		cfg.MemoryLimit = 10000
+		q := mustNew[string](t, cfg)
+		push(t, q, large(1, 9, 1000), "given up", 0)
+		h, _ := q.Step(Cut{}, 0)
+		if _, ok := q.Push(large(2, 5, 1000), "other", 0, nil); !ok {
+			t.Fatal("no room")
+		}
+		h, ok := q.Step(Cut{Flow: h.Flow, Bytes: 1000, Sent: true}, 0)
+		if ok && h.Item == "other" { // it has a rate of its own
+			h, ok = q.Step(Cut{Flow: h.Flow, Bytes: 1000, Sent: true}, 0)
+		}
+		if !ok || !h.Aborted {
+			t.Errorf("%+v: next is %+v, %v", cfg, h, ok)
+		}
+		q.check(t)
+	}
+}
+
+// A flow that has been idle for less than CatchUp has no credit either.
+func TestIdleFlowEarnsNothing(t *testing.T) {
+	q := mustNew[int](t, Config{FlowRate: 8e6})
+	push(t, q, plain(1, 1000), 0, 0)
+	pump(q, 0, 10, nil) // the next may go at 1000 µs
+	for range 3 {
+		push(t, q, plain(1, 500), 0, 1900_000)
+	}
+	if n := pump(q, 1900_000, 10, nil); n != 1 {
+		t.Errorf("%d frames at once after 0.9 ms of idleness, want 1", n)
+	}
+}
+
+func TestQueuePassesOnWithoutItsPacer(t *testing.T) {
+	q := mustNew[int](t, Config{FlowRate: 8000, Flows: 1})
+	push(t, q, plain(1, 1000), 0, 0)
+	if n := pump(q, 0, 10, nil); n != 1 {
+		t.Fatal(n)
+	}
+	push(t, q, plain(2, 1000), 0, 0)
+	if n := pump(q, 0, 10, nil); n != 1 {
+		t.Error("the next owner of a queue waits for what the last one sent")
+	}
+}
+
+func TestRefreshFreesTheShaper(t *testing.T) {
+	q := mustNew[int](t, Config{ShapeRate: 1000})
+	push(t, q, large(1, 5, 1000), 0, 0)
+	pump(q, 0, 10, nil) // the next is due at 8 s
+	if h, ok := q.Next(sec); ok || h.Wait != 8*sec {
+		t.Fatalf("ok %v, wait until %d", ok, h.Wait)
+	}
+	q.Refresh(sec)
+	if n := pump(q, sec, 10, nil); n != 1 {
+		t.Errorf("%d frames after Refresh, want 1", n)
+	}
+}
+
+// Flows that wait for their pacers lose packets to overflow, share queues and come back; their order stays right.
+func TestPacedFlowsUnderPressure(t *testing.T) {
+	q := mustNew[int](t, Config{FlowRate: 1e6, Flows: 8, MemoryLimit: 20000})
+	rnd := rand.New(rand.NewPCG(4, 2))
+	now := int64(0)
+	for i := range 20000 {
+		now += int64(rnd.IntN(200)) * 1000
+		if rnd.IntN(3) > 0 {
+			q.Push(large(uint32(rnd.IntN(12)), 1+rnd.IntN(6), 300+rnd.IntN(1000)), i, now, nil)
+		} else {
+			pump(q, now, rnd.IntN(4), nil)
+		}
+		q.check(t)
+	}
+	if s := q.Stats(); s.OverflowPackets == 0 || s.Collisions == 0 || s.SentFrames < 1000 {
+		t.Errorf("the test shows nothing: %+v", s)
 	}
 }

@@ -32,13 +32,18 @@ func (q *Queue[T]) Push(p Packet, item T, now int64, dropped []T) ([]T, bool) {
 	q.packets++
 	ok := true
 	if q.full() || fi == q.control && q.controlLen >= controlPackets {
+		q.pushing = fi
 		dropped, ok = q.makeRoom(fi, dropped)
+		q.pushing = none
 	}
 	if !ok {
 		q.backlog[fi] -= int32(p.Bytes)
 		q.bytes -= p.Bytes
 		q.packets--
 		q.overflowed(fi, p.Bytes, p.Frames)
+		if fi != q.control && q.flows[fi].head == none {
+			q.table.guest[fi] = 0
+		}
 		return append(dropped, item), false
 	}
 	q.grown(fi)

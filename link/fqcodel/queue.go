@@ -85,6 +85,7 @@ type Queue[T any] struct {
 	listed  int // flows in one of these
 
 	fat, rival int32 // see fattest
+	pushing    int32 // flow of the packet that room is being made for: not empty, though it may look so
 
 	store   store[T]
 	bytes   int // sum of backlog
@@ -124,7 +125,7 @@ func New[T any](cfg Config, seed uint64) (*Queue[T], error) {
 		flows: make([]flow, n), backlog: make([]int32, n), perFlow: make([]flowCounters, n),
 		control: int32(cfg.Flows),
 		newList: list{none, none}, oldList: list{none, none},
-		fat: none, held: none,
+		fat: none, pushing: none, held: none,
 		store:  store[T]{free: none},
 		credit: int32(controlBurst * cfg.Quantum),
 	}
@@ -240,7 +241,7 @@ func (q *Queue[T]) unlink(fi, prev, pi int32) {
 	q.store.put(pi)
 	if fi == q.control {
 		q.controlLen--
-	} else if f.head == none {
+	} else if f.head == none && fi != q.pushing {
 		q.table.guest[fi] = 0
 	}
 	if q.stored--; q.stored == 0 {

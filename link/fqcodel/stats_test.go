@@ -148,3 +148,19 @@ func TestRefreshClearsPendingVerdicts(t *testing.T) {
 		t.Errorf("after Refresh: %v", h.Action)
 	}
 }
+
+// What has been sent or dropped is not kept alive by the queue.
+func TestQueueForgetsItems(t *testing.T) {
+	q := mustNew[*int](t, Config{PacketLimit: 20})
+	for i := range 1000 {
+		q.Push(plain(uint32(i%3), 100), new(int), 0, nil)
+	}
+	pump(q, 0, 1000, nil)
+	for _, c := range q.store.chunks {
+		for i := range c {
+			if c[i].item != nil {
+				t.Fatal("an item is still referred to")
+			}
+		}
+	}
+}
