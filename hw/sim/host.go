@@ -18,7 +18,7 @@ var (
 // Sizes of a host's queues, in frames.
 const (
 	hostQueue  = 1024
-	hostInbox  = 256
+	hostInbox  = 2048
 	hostLowFwd = 64
 )
 
@@ -52,7 +52,7 @@ type HostStats struct {
 
 // NewHost makes a host. Frames that arrive in order go to rx, one at a time, with no lock held; the slice is only valid
 // during the call. With a nil rx they are counted only. On a cable without wire time, or with back-pressure, the sender
-// waits while rx is slow; otherwise frames beyond a queue of 256 are dropped.
+// waits while rx is slow; otherwise frames beyond a queue of 2048 are dropped.
 func NewHost(rx func(frame []byte)) *Host {
 	h := &Host{rx: rx, name: "host"}
 	h.q.init(hostQueue)

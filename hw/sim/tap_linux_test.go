@@ -214,7 +214,7 @@ func TestTAPFloodIsHeld(t *testing.T) {
 				got <- binary.BigEndian.Uint32(p[42:])
 			}
 		})
-		c, err := Connect(tap, h, CableOptions{SpeedMbps: 1000})
+		c, err := Connect(tap, h, CableOptions{SpeedMbps: 1000, BackPressure: true})
 		if err != nil {
 			t.Error(err)
 			return
