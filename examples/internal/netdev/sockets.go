@@ -67,6 +67,8 @@ func (d *Device) ListenTCP(port uint16) (net.Listener, error) {
 		return nil, opError("socket", "tcp", at, err)
 	}
 	l.ep = ep
+	// As package net does: connections of an earlier listener that wait for their end do not keep the port.
+	ep.SocketOptions().SetReuseAddress(true)
 	if err := ep.Bind(tcpip.FullAddress{Port: port}); err != nil {
 		ep.Close()
 		return nil, opError("bind", "tcp", at, err)
