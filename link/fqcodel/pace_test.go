@@ -243,7 +243,7 @@ func TestPacedFlowsUnderPressure(t *testing.T) {
 	q := mustNew[int](t, Config{FlowRate: 1e6, Flows: 8, MemoryLimit: 20000})
 	rnd := rand.New(rand.NewPCG(4, 2))
 	now := int64(0)
-	for i := range 20000 {
+	for i := range 8000 {
 		now += int64(rnd.IntN(200)) * 1000
 		if rnd.IntN(3) > 0 {
 			q.Push(large(uint32(rnd.IntN(12)), 1+rnd.IntN(6), 300+rnd.IntN(1000)), i, now, nil)
