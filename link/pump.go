@@ -58,6 +58,9 @@ func (e *Endpoint) enqueue(pkt *stack.PacketBuffer) tcpip.Error {
 		segment = headers + min(mss, payload)
 	}
 	switch {
+	case e.stopping.Load():
+		e.stats.txClosed.Add(1)
+		return &tcpip.ErrClosedForSend{}
 	case segment > mtu+ethernetHeader:
 		e.stats.txTooLong.Add(1)
 		return &tcpip.ErrMessageTooLong{}
