@@ -64,10 +64,6 @@ func (r *Report) Totals(reverse bool) (sent, received Figures, ok bool) {
 		}
 	}
 	sent, received = sum(s), sum(v)
-	for i := range s {
-		p := s[i].Path
-		sent.Path.MaxCongestionWindow = max(sent.Path.MaxCongestionWindow, p.MaxCongestionWindow)
-	}
 	return sent, received, len(s) > 0
 }
 
@@ -79,7 +75,7 @@ func (r *Report) addInterval(iv Interval) {
 	r.Intervals = append(r.Intervals, iv)
 }
 
-// bothWays reports whether the test has streams in both directions.
+// directions are those that the test has streams in: from client to server (false), in reverse (true).
 func (r *Report) directions() []bool {
 	switch {
 	case r.Params.Bidirectional:
