@@ -80,6 +80,7 @@ type lane struct {
 	sent      uint32
 	delivered uint32
 	held      bool  // the sink refused the next frame
+	moved     int64 // bytes delivered in this run
 	unlimited bool  // the last run was one without wire time
 	retry     int64 // when to try it again
 	backoff   int64
@@ -117,6 +118,7 @@ func (l *lane) abort() {
 // run moves the lane on to time w and returns how many frames it moved.
 func (l *lane) run(w int64, m laneMode) int {
 	l.unlimited = m.perByte == 0
+	l.moved = 0
 	if l.unlimited {
 		return l.runUnlimited(w, m)
 	}
@@ -279,6 +281,7 @@ func (l *lane) deliver(end uint32, w int64, m laneMode) (n int, refused bool) {
 			l.hold(w)
 			return n, true
 		}
+		l.moved += int64(preambleBytes + l.slot(l.delivered).n + fcsBytes)
 		l.delivered++
 		n++
 	}

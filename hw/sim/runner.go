@@ -5,10 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// How often a runner looks at a busy wire. At 1000 Mbit/s a frame takes 12 µs, less than a thread's waking takes, so frames
-// are handled several at a time; the times in simulated time stay exact.
+// How often a runner looks at a busy wire. At 1000 Mbit/s a frame takes 12 µs, less than waking a thread takes, so frames are
+// handled several at a time; the times in simulated time stay exact. On a machine that is late all the same, it is better
+// to come less often.
 const (
-	coarse      = 50_000
+	coarseLeast = 50_000
+	coarseMost  = 200_000
+	soon        = 10_000    // a poke can wait that long on a wire where each frame is handled in its time
 	latestCatch = 1_000_000 // how late a run may be and still catch up
 )
 
@@ -24,6 +27,7 @@ type runner struct {
 	idle   func() // called when nothing is due, without locks; may be nil
 
 	shift    atomic.Int64 // by how much wire time is behind the clock
+	patience atomic.Int64 // how long a poke may wait
 	deadline atomic.Int64 // until when it sleeps; never: it must be poked to notice anything
 	finished chan struct{}
 
@@ -32,6 +36,8 @@ type runner struct {
 	stopped bool
 	runs    uint64
 	last    int64 // wire time of the last run
+	planned int64 // when this run was to be, on the clock
+	lag     int64 // how late runs are, on average
 }
 
 // newRunner makes a runner for some lanes. A precise one has a thread of its own.
@@ -65,7 +71,7 @@ func (r *runner) stop() {
 
 // pokeAt makes the runner run soon, unless it will anyhow.
 func (r *runner) pokeAt(now int64) {
-	if d := r.deadline.Load(); d-now > coarse {
+	if d := r.deadline.Load(); d-now > r.patience.Load() {
 		r.w.poke()
 	}
 }
@@ -114,16 +120,18 @@ func (r *runner) run() (next int64, ok bool) {
 	w := now - r.shift.Load()
 	if m.perByte != 0 {
 		// A run that comes late catches up only so far; the rest shifts the schedule.
-		if due := max(r.due(m), r.last); w-due > latestCatch {
-			r.shift.Add(w - due - latestCatch)
-			w = due + latestCatch
+		if latest := max(r.due(m), r.last); latest < w-latestCatch {
+			r.shift.Add(w - latestCatch - latest)
+			w = latest + latestCatch
+		}
+		if late := now - r.planned; late >= 0 {
+			r.lag += (min(late, latestCatch) - r.lag) / 8
 		}
 	}
+	coarse := min(max(2*r.lag, coarseLeast), coarseMost)
 	pause := int64(0)
-	moved := 0
 	for _, l := range r.lanes {
 		n := l.run(w, m)
-		moved += n
 		if m.perByte == 0 {
 			continue
 		}
@@ -135,8 +143,8 @@ func (r *runner) run() (next int64, ok bool) {
 				w = at
 			}
 		}
-		if n > 2 {
-			pause = min(coarse, int64(quota)*m.perByte*minFrame)
+		if n > 2 { // a stream: no more than half of the quota at once
+			pause = min(coarse, l.moved*m.perByte/int64(n)*int64(quota/2))
 		}
 	}
 	for _, b := range r.boards {
@@ -148,17 +156,22 @@ func (r *runner) run() (next int64, ok bool) {
 	r.runs++
 	r.cond.Broadcast()
 	due := r.due(m)
+	next = never
+	patience := int64(soon)
 	switch {
 	case due == never:
-		return never, true
-	case m.perByte == 0 && due <= w && moved > 0:
-		return now, true
+	case m.perByte == 0:
+		patience = 0
+		next = max(due+r.shift.Load(), now)
+	case m.perByte < fastByte:
+		patience = coarse
+		next = max(due+r.shift.Load(), now+pause)
+	default:
+		next = max(due+r.shift.Load(), now+1)
 	}
-	at := due + r.shift.Load()
-	if m.perByte < fastByte {
-		at = max(at, now+pause)
-	}
-	return max(at, now+1), true
+	r.patience.Store(patience)
+	r.planned = next
+	return next, true
 }
 
 // fastByte is the time of a byte below which frames are handled several at a time: between 1000 and 100 Mbit/s.
