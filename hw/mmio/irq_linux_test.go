@@ -235,6 +235,14 @@ var lines = []struct {
 	}},
 }
 
+// waitsOf is what the interrupts have in common.
+func waitsOf(i interrupt) *waits {
+	if u, ok := i.(*UIOInterrupt); ok {
+		return &u.waits
+	}
+	return &i.(*pollInterrupt).waits
+}
+
 func eachLine(t *testing.T, f func(t *testing.T, i interrupt, raise func(bool))) {
 	for _, l := range lines {
 		t.Run(l.name, func(t *testing.T) {
@@ -285,6 +293,11 @@ func TestEnableDuringWait(t *testing.T) {
 		for range 50 {
 			var wg sync.WaitGroup
 			wg.Go(func() { wait(t, i, -1, hw.WakeInterrupt) })
+			within(t, "falling asleep", func() {
+				for waitsOf(i).state.Load() != wakerAsleep {
+					runtime.Gosched()
+				}
+			})
 			if err := i.Enable(); err != nil {
 				t.Fatal(err)
 			}
@@ -385,6 +398,22 @@ func TestCloseEndsWait(t *testing.T) {
 	}
 }
 
+// The wake with which Close ends a Wait is not mistaken for one of Wake, even if it comes in the middle of a look.
+func TestCloseDuringALook(t *testing.T) {
+	i, _ := lines[1].open(t)
+	_, err := waitsOf(i).await(-1, line{
+		look: func() (bool, error) {
+			i.Close()
+			return false, nil
+		},
+		wait: func(time.Duration) error {
+			t.Error("waits after Close")
+			return hw.ErrClosed
+		},
+	})
+	wantError(t, err, hw.ErrClosed)
+}
+
 // Close at any moment of a busy life neither crashes nor leaves the waiter behind.
 func TestCloseAtRandom(t *testing.T) {
 	for _, l := range lines {
@@ -437,13 +466,7 @@ func TestUIOFileIsClosedAfterTheLastWait(t *testing.T) {
 
 func TestSecondWaiterIsRefused(t *testing.T) {
 	eachLine(t, func(t *testing.T, i interrupt, _ func(bool)) {
-		var w *waits
-		switch i := i.(type) {
-		case *UIOInterrupt:
-			w = &i.waits
-		case *pollInterrupt:
-			w = &i.waits
-		}
+		w := waitsOf(i)
 		if err := w.enter(); err != nil {
 			t.Fatal(err)
 		}

@@ -167,6 +167,32 @@ func TestWindowReadsAllOnesWhenNothingAnswers(t *testing.T) {
 	}
 }
 
+// Only a bus fault is taken for one: other bugs stay visible.
+func TestGuardCatchesFaultsOnly(t *testing.T) {
+	mem := fenced(t, 1)
+	if !guarded(func() { rawOf(mem).load32(0) }) {
+		t.Error("memory that is there is said not to answer")
+	}
+	behind := raw{rawOf(mem).p, len(mem) + 4}
+	if guarded(func() { behind.load32(len(mem)) }) {
+		t.Error("memory that is not there is said to answer")
+	}
+	for name, f := range map[string]func(){
+		"index":  func() { _ = mem[len(mem):cap(mem)][os.Getpagesize()-len(mem)] },
+		"string": func() { panic("a bug") },
+		"error":  func() { panic(unix.EIO) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: the panic is gone", name)
+				}
+			}()
+			guarded(f)
+		}()
+	}
+}
+
 // A probe tells whether the bus answers, at no risk for the program.
 func TestWindowProbe(t *testing.T) {
 	page := os.Getpagesize()
