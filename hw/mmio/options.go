@@ -14,8 +14,8 @@ type Options struct {
 	Info hw.Info
 	// Registers is the MAC's register window: DevMem or UIO.
 	Registers Source
-	// Memory is the DMA memory that blocks are cut from: DevMem (a region with no-map), UIO, UDMABuf or SharedFile. A port
-	// with rings of 256 slots each way uses about 1.2 MiB.
+	// Memory is the DMA memory that blocks are cut from: DevMem (a region with no-map), UIO, UDMABuf or SharedFile. The
+	// rings of a driver take slots times slot size each way, less than 2 MiB with the defaults of package hw.
 	Memory Source
 	// Interrupt is UIO or Polling. Without it, it is the UIO device of Registers if that has an interrupt that can be
 	// masked, and polling otherwise.
