@@ -17,6 +17,7 @@ type flow struct {
 	head, tail int32 // packets
 	next       int32 // flow in the same list
 	deficit    int32
+	begun      uint32 // Queue.begun when it last became busy
 	where      uint8
 	codel      codel
 }
@@ -108,32 +109,38 @@ func (q *Queue[T]) flowOf(hash uint32) int32 {
 	return q.place(tag)
 }
 
-// place gives a queue to a flow that owns none: an idle one; else one that is empty and only waits for its turn to say so;
-// else the flow shares one. It stays there until that queue is empty, so its packets keep their order; only with more than two
-// busy flows per queue of the set can a third guest push out the second, whose next packet may then overtake.
+// place gives a queue to a flow that owns none: the one of its set that has been idle longest, so that the others remember
+// theirs; else one that is empty and only waits for its turn to say so; else the flow shares one. It stays there until that
+// queue is empty, so its packets keep their order; only with more than two busy flows per queue of the set can a third guest
+// push out the second, whose next packet may then overtake.
 func (q *Queue[T]) place(tag uint32) int32 {
 	t := &q.table
 	if fi := t.find(tag); fi != none {
 		return fi
 	}
 	base, first := t.set(tag), t.preferred(tag)
-	empty, shared := none, none
+	unused, empty, shared := none, none, none
+	var longest uint32
 	for i := range t.ways {
 		fi := int32(base + (first+i)&(t.ways-1))
 		f := &q.flows[fi]
 		switch {
 		case f.where == idle:
-			q.assign(fi, tag)
-			return fi
+			if age := q.begun - f.begun; unused == none || age > longest {
+				unused, longest = fi, age
+			}
 		case f.head == none && f.where != inPace && empty == none:
 			empty = fi
 		case t.guest[fi] == 0 && shared == none:
 			shared = fi
 		}
 	}
-	if empty != none {
-		q.assign(empty, tag)
-		return empty
+	if unused == none {
+		unused = empty
+	}
+	if unused != none {
+		q.assign(unused, tag)
+		return unused
 	}
 	if shared == none { // all queues of the set have two flows already
 		shared = int32(base + first)
@@ -181,33 +188,41 @@ func (q *Queue[T]) fattest(own int32) int32 {
 	if q.fat != none && q.backlog[q.fat] > q.rival {
 		return q.fat
 	}
-	q.fat, q.rival = none, 0
-	best := int32(0)
+	best, second := int32(0), int32(0)
+	q.fat = none
+	if q.listed >= q.cfg.Flows/scanShare {
+		for fi, b := range q.backlog[:q.control] {
+			if b > second {
+				if b > best {
+					best, second, q.fat = b, best, int32(fi)
+				} else {
+					second = b
+				}
+			}
+		}
+		q.rival = second
+		return q.fat
+	}
 	see := func(fi int32) {
 		switch b := q.backlog[fi]; {
 		case b > best || b == best && b > 0 && fi < q.fat:
-			q.fat, q.rival, best = fi, best, b
-		case b > q.rival:
-			q.rival = b
+			best, second, q.fat = b, best, fi
+		case b > second:
+			second = b
 		}
 	}
-	if q.listed < q.cfg.Flows/scanShare {
-		if own != q.control && q.flows[own].where == idle {
-			see(own)
-		}
-		for _, l := range [...]list{q.newList, q.oldList} {
-			for fi := l.head; fi != none; fi = q.flows[fi].next {
-				see(fi)
-			}
-		}
-		for _, fi := range q.paced.heap {
-			see(fi)
-		}
-	} else {
-		for fi := range q.control {
+	if own != q.control && q.flows[own].where == idle {
+		see(own)
+	}
+	for _, l := range [...]list{q.newList, q.oldList} {
+		for fi := l.head; fi != none; fi = q.flows[fi].next {
 			see(fi)
 		}
 	}
+	for _, fi := range q.paced.heap {
+		see(fi)
+	}
+	q.rival = second
 	return q.fat
 }
 

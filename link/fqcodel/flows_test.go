@@ -154,3 +154,33 @@ func TestGuestStaysWhereItsNewestPacketIs(t *testing.T) {
 	}
 	q.check(t)
 }
+
+// While some queues of its set are free, a flow takes the one that has been idle longest: the others find theirs again.
+func TestIdleQueuesAreReusedOldestFirst(t *testing.T) {
+	q := mustNew[int](t, Config{Flows: 8})
+	once := func(hash uint32) {
+		push(t, q, plain(hash, 100), 0, 0)
+		pump(q, 0, 10, nil)
+	}
+	known := func() (n []uint32) {
+		for h := range uint32(20) {
+			if _, ok := q.Find(h); ok {
+				n = append(n, h)
+			}
+		}
+		return n
+	}
+	for h := range uint32(8) {
+		once(h)
+	}
+	once(1)
+	once(0)
+	if d := cmp.Diff([]uint32{0, 1, 2, 3, 4, 5, 6, 7}, known()); d != "" {
+		t.Errorf("eight flows one after another:\n%s", d)
+	}
+	once(8)
+	once(9)
+	if d := cmp.Diff([]uint32{0, 1, 4, 5, 6, 7, 8, 9}, known()); d != "" {
+		t.Errorf("after two more, without the two that were idle longest:\n%s", d)
+	}
+}

@@ -297,6 +297,10 @@ func (s *script) push() {
 	hash, frames := uint32(s.byte()%20), 1+s.byte()%50
 	size := 64 + s.byte()*6
 	p := Packet{Hash: hash, Frames: frames, FrameBytes: size, Bytes: size*(frames-1) + 1 + s.byte()*size/256, ECT: hash%3 == 0}
+	if hash%2 == 1 { // equally fat flows are to be had, too
+		frames, size = 1+frames%2, 701
+		p.Frames, p.FrameBytes, p.Bytes = frames, size, frames*size
+	}
 	if hash == 19 {
 		p = Packet{Bytes: size, Frames: 1, Control: true}
 	}
@@ -377,6 +381,7 @@ func (s *script) look() {
 func runScript(t testing.TB, data []byte, check bool) *script {
 	s := &script{t: t, data: data, now: 1, seen: map[string]int{}}
 	cfg := Config{
+		Flows:       []int{1024, 64}[s.byte()%2], // room for 20 flows; few enough to be looked through one by one, or not
 		MemoryLimit: []int{4 << 20, 5000, 50000, 400000}[s.byte()%4],
 		PacketLimit: []int{10240, 5, 40, 300}[s.byte()%4],
 		DropBatch:   []int{64, 1, 2, 7}[s.byte()%4],

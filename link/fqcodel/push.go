@@ -82,6 +82,8 @@ func (q *Queue[T]) link(fi int32, p Packet, item T, now int64) {
 		q.append(&q.newList, inNew, fi)
 		f.deficit = int32(q.cfg.Quantum)
 		q.total.NewFlows++
+		q.begun++
+		f.begun = q.begun
 	}
 }
 

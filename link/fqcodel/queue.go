@@ -82,7 +82,8 @@ type Queue[T any] struct {
 	newList list    // flows that have just begun to send
 	oldList list
 	paced   pacedFlows
-	listed  int // flows in one of these
+	listed  int    // flows in one of these
+	begun   uint32 // counts flows that became busy
 
 	fat, rival int32 // see fattest
 	pushing    int32 // flow of the packet that room is being made for: not empty, though it may look so
