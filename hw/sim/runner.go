@@ -138,7 +138,7 @@ func (r *runner) run() (next int64, ok bool) {
 		quota := l.quota()
 		if n >= quota {
 			// The other side has to see these before more come: the time until now is lost.
-			if at := l.next(m); at < w {
+			if at := max(l.next(m), r.last); at < w {
 				r.shift.Add(w - at)
 				w = at
 			}

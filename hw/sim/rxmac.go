@@ -235,15 +235,15 @@ func (x *rxEngine) flow(b *Board, at int64) {
 	}
 	n := x.occupied(at)
 	switch {
-	case n > level(opRFA, opRFA2) && (!x.flowOn || at >= x.flowAgain):
-		x.flowOn = true
-		x.flowAgain = x.resend(b, at, flow)
-		b.pauseSoon(uint16(flow >> flowPT))
 	case x.flowOn && n < level(opRFD, opRFD2):
 		x.flowOn, x.flowAgain = false, never
 		if flow&flowDZPQ == 0 {
 			b.pauseSoon(0)
 		}
+	case x.flowOn && at >= x.flowAgain, !x.flowOn && n > level(opRFA, opRFA2):
+		x.flowOn = true
+		x.flowAgain = x.resend(b, at, flow)
+		b.pauseSoon(uint16(flow >> flowPT))
 	}
 }
 
