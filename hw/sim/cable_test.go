@@ -350,3 +350,26 @@ func TestIdleCableDoesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestCloseFromTheHostsFunction: a host's function may take the cable away that it is called for.
+func TestCloseFromTheHostsFunction(t *testing.T) {
+	var c *Cable
+	closed := make(chan error, 1)
+	a := NewHost(func([]byte) { closed <- c.Close() })
+	b := NewHost(nil)
+	c, err := Connect(a, b, CableOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Send(make([]byte, 60)); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(hangGuard):
+		t.Fatal("Close does not return")
+	}
+}

@@ -83,6 +83,7 @@ func (f *Faults) Clear() {
 	f.SetDMABandwidth(0)
 	f.SetTXHang(TXHangNone)
 	f.b.arena.failNext(0)
+	f.SetStoreBuffer(false)
 	f.SetNoRXClock(false)
 	f.SetPHYAbsent(false)
 	f.SetPHYStuckDown(false)
@@ -191,6 +192,9 @@ func (f *Faults) Freeze(bit Bit, on bool) {
 
 // SetGone makes every register read as ones, as a device does that has lost its power or its bus.
 func (f *Faults) SetGone(on bool) { f.gone.Store(on) }
+
+// SetStoreBuffer makes the device see the driver's stores to DMA memory only after a barrier.
+func (f *Faults) SetStoreBuffer(on bool) { f.b.arena.stores.set(on) }
 
 // SetScribble makes the engines overwrite the other words of each descriptor that they give back.
 func (f *Faults) SetScribble(on bool) { f.scribble.Store(on) }

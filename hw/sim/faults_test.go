@@ -389,3 +389,42 @@ func TestCorruptPartnerWord(t *testing.T) {
 		}
 	}
 }
+
+// TestStoreBuffer: without a barrier the device does not see a store, but the CPU does.
+func TestStoreBuffer(t *testing.T) {
+	x := newBench(t, Options{}, driverOptions{}, gigabit())
+	x.b.Faults().SetStoreBuffer(true)
+	frame := makeFrame(hostMAC, x.mac(), 100)
+	x.queue(frame)
+	x.r.Store32(regTXPoll, 1) // no barrier since OWN
+	x.clock.Advance(time.Millisecond)
+	if n := len(x.arrived()); n != 0 {
+		t.Error("the device saw a store without a barrier")
+	}
+	if w := x.txRing.Load32(0); w != descOWN {
+		t.Errorf("the CPU reads 0x%08x", w)
+	}
+	buf := make([]byte, 100)
+	x.txBuf.CopyOut(buf, 0)
+	equalFrame(t, buf, frame)
+	x.kick()
+	x.clock.Advance(time.Millisecond)
+	got := x.arrived()
+	if len(got) != 1 {
+		t.Fatalf("%d frames after a barrier", len(got))
+	}
+	equalFrame(t, got[0], frame)
+	x.sent()
+	x.txBuf.CopyIn(0, []byte{1, 2, 3})
+	x.txBuf.CopyIn(1, []byte{9})
+	x.txBuf.CopyOut(buf[:4], 0)
+	if d := cmp.Diff([]byte{1, 9, 3, frame[3]}, buf[:4]); d != "" {
+		t.Error(d)
+	}
+	x.b.Faults().SetStoreBuffer(false)
+	x.txBuf.CopyOut(buf[:4], 0)
+	if d := cmp.Diff([]byte{1, 9, 3, frame[3]}, buf[:4]); d != "" {
+		t.Errorf("switching it off lost stores: %s", d)
+	}
+	noViolations(t, x.b)
+}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/binary"
 	"fmt"
 	"sort"
 	"sync"
@@ -31,6 +32,8 @@ type arena struct {
 
 	// index is an immutable copy of blocks for the engines.
 	index atomic.Pointer[[]*block]
+
+	stores storeBuffer
 }
 
 func newArena(size int) *arena {
@@ -178,7 +181,14 @@ func (m *block) Load32(off int) uint32 {
 	if r := m.ring.Load(); r != nil {
 		r.cpuLoad(w)
 	}
-	return atomic.LoadUint32(&m.words[w])
+	v := atomic.LoadUint32(&m.words[w])
+	if m.a.stores.on.Load() {
+		var p [4]byte
+		binary.LittleEndian.PutUint32(p[:], v)
+		m.a.stores.overlay(m, w*4, p[:])
+		v = binary.LittleEndian.Uint32(p[:])
+	}
+	return v
 }
 
 // Store32 implements hw.Memory.
@@ -192,6 +202,9 @@ func (m *block) Store32(off int, v uint32) {
 	if r := m.ring.Load(); r != nil {
 		r.cpuStore(m, w, v)
 	}
+	if m.a.stores.putWord(m, w, v) {
+		return
+	}
 	atomic.StoreUint32(&m.words[w], v)
 }
 
@@ -202,6 +215,9 @@ func (m *block) CopyIn(off int, src []byte) {
 	}
 	if r := m.ring.Load(); r != nil {
 		r.cpuCopy(m, off, len(src))
+	}
+	if m.a.stores.put(m, off, src, false) {
+		return
 	}
 	copy(m.bytes[off:off+len(src)], src)
 }
@@ -215,10 +231,16 @@ func (m *block) CopyOut(dst []byte, off int) {
 		return
 	}
 	copy(dst, m.bytes[off:off+len(dst)])
+	m.a.stores.overlay(m, off, dst)
 }
 
-// Barrier implements hw.Memory. The simulated device sees stores at once, so it only counts.
-func (m *block) Barrier() { m.epoch.Add(1) }
+// Barrier implements hw.Memory. It completes the stores to all blocks, as a barrier of the CPU does.
+func (m *block) Barrier() {
+	m.epoch.Add(1)
+	if m.a.stores.on.Load() {
+		m.a.stores.drain()
+	}
+}
 
 func (m *block) unusable() bool { return m.freed.Load() || m.sess.closed.Load() }
 

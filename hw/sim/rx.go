@@ -262,9 +262,11 @@ func (s *rxSink) arrive(f *flight, at int64, m laneMode) bool {
 		_ = ok
 		return true
 	}
-	if x.occupied(at)+slot.size > b.opts.RXFIFOBytes || x.tail-x.head == rxSlots {
+	if room := b.opts.RXFIFOBytes - x.occupied(at); slot.size > room || x.tail-x.head == rxSlots {
 		b.overflow()
-		return true
+		if !x.cutShort(b, slot, room) {
+			return true
+		}
 	}
 	slot.buf, f.buf = f.buf, slot.buf
 	slot.dur = descTime + b.dmaTime(slot.n)
@@ -272,6 +274,19 @@ func (s *rxSink) arrive(f *flight, at int64, m laneMode) bool {
 	x.free = slot.at
 	x.tail++
 	x.flow(b, at)
+	return true
+}
+
+// cutShort makes the best of a frame that did not fit the FIFO: in threshold mode its beginning is on its way into memory
+// already, and is closed with OE and a length of 0. b.mu is held.
+func (x *rxEngine) cutShort(b *Board, fr *rxFrame, room int) bool {
+	op := b.reg[mustSlot(regOpMode)]
+	room &^= 15
+	if op&opRSF != 0 || x.dead || room < rxThresholds[op>>opRTC&3] || x.tail-x.head == rxSlots {
+		return false
+	}
+	fr.n, fr.size = room, room
+	fr.status = rxOE | rxES
 	return true
 }
 
@@ -391,6 +406,9 @@ func (x *rxEngine) write(b *Board, fr *rxFrame, w int64) {
 		}
 		if last {
 			status |= rxLS | fr.status | uint32(fr.n)<<rxFL
+			if fr.status&rxOE != 0 {
+				status &^= rxFLMask
+			}
 			if cut {
 				status = status&^rxFLMask | rxDE | rxES | uint32(done)<<rxFL
 			}
@@ -456,7 +474,8 @@ func (x *rxEngine) fillBuffer(b *Board, bus uint32, p []byte, size int) (int, bo
 func (x *rxEngine) finish(b *Board, fr *rxFrame, d *rxDesc, w int64, cut bool) {
 	if cut {
 		b.cnt.truncated++
-	} else {
+	} else if fr.status&rxOE == 0 { // else it is an overflow already
+
 		b.cnt.rxFrames++
 		b.cnt.rxBytes += uint64(fr.wire)
 	}

@@ -414,6 +414,28 @@ func TestSlowBusOverflowsTheFIFO(t *testing.T) {
 	noViolations(t, x.b)
 }
 
+// TestOverflowInThresholdMode: the beginning of the frame that overflows is in memory, closed with OE and a length of 0.
+func TestOverflowInThresholdMode(t *testing.T) {
+	x := newBench(t, Options{}, driverOptions{}, gigabit())
+	x.r.Store32(regOpMode, x.opMode&^opRSF)
+	x.b.Faults().SetDMABandwidth(10_000_000)
+	for range 3 {
+		x.host.Send(makeFrame(x.mac(), hostMAC, 1514))
+	}
+	x.clock.Advance(10 * time.Millisecond)
+	var got []uint32
+	for i := range 4 {
+		got = append(got, x.rxRing.Load32(i*16))
+	}
+	const good = rxFS | rxLS | rxFT | 1518<<rxFL
+	if d := cmp.Diff([]uint32{good, good, rxFS | rxLS | rxOE | rxES, descOWN}, got); d != "" {
+		t.Error(d)
+	}
+	if s := x.b.Stats(); s.RXDropOverflow != 1 || s.RXFrames != 2 {
+		t.Errorf("stats %+v", s)
+	}
+}
+
 func TestFrameLargerThanItsBuffers(t *testing.T) {
 	frame := func(x *bench, n int) []byte { return makeFrame(x.mac(), hostMAC, n) }
 	words := func(x *bench, n int) (w []uint32) {
