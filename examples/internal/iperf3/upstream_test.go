@@ -185,27 +185,9 @@ func TestStockServer(t *testing.T) {
 	for i, p := range cases {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			l, pc := listenBoth(t) // finds a free port for the other program
-			addr := l.Addr().String()
-			l.Close()
-			pc.Close()
-			host, port, _ := net.SplitHostPort(addr)
-			cmd := exec.Command(program, "-s", "-1", "-B", host, "-p", port)
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				cmd.Process.Kill()
-				cmd.Wait()
-			}()
-			var r *Report
-			var err error
-			for range 1000 { // until it listens
-				r, err = Run(context.Background(), ClientOptions{Params: p, Dial: KernelDialer(addr)})
-				if err == nil || !strings.Contains(err.Error(), "refused") {
-					break
-				}
-				time.Sleep(10 * time.Millisecond)
+			r, err := againstStock(t, program, p)
+			for i := 0; err != nil && i < 3; i++ { // somebody else may have been given the same port
+				r, err = againstStock(t, program, p)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -220,5 +202,29 @@ func TestStockServer(t *testing.T) {
 				t.Errorf("the server's output: %q", r.ServerText)
 			}
 		})
+	}
+}
+
+// againstStock runs our client against a stock server on a port that is free, or was a moment ago.
+func againstStock(t *testing.T, program string, p Params) (*Report, error) {
+	l, pc := listenBoth(t)
+	addr := l.Addr().String()
+	l.Close()
+	pc.Close()
+	host, port, _ := net.SplitHostPort(addr)
+	cmd := exec.Command(program, "-s", "-1", "-B", host, "-p", port)
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	}()
+	for i := 0; ; i++ { // until it listens
+		r, err := Run(context.Background(), ClientOptions{Params: p, Dial: KernelDialer(addr)})
+		if err == nil || i == 300 || !strings.Contains(err.Error(), "refused") {
+			return r, err
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
