@@ -326,29 +326,35 @@ func TestEngineContinuesWhereItStopped(t *testing.T) {
 }
 
 func TestFlushThrowsFramesAway(t *testing.T) {
-	x := newBench(t, Options{}, driverOptions{}, CableOptions{SpeedMbps: 10})
-	x.send(makeFrame(hostMAC, x.mac(), 1514))
-	x.clock.Advance(10 * time.Microsecond)
-	x.r.Store32(regOpMode, x.opMode&^opST)
-	x.r.Store32(regOpMode, x.opMode&^opST|opFTF)
-	if v := x.r.Load32(regOpMode); v&opFTF == 0 {
-		t.Error("the flush was over at once")
+	for _, onTheWire := range []bool{false, true} {
+		x := newBench(t, Options{}, driverOptions{}, CableOptions{SpeedMbps: 10})
+		x.send(makeFrame(hostMAC, x.mac(), 1514))
+		x.clock.Advance(10 * time.Microsecond)
+		if onTheWire { // the simulator looks again, and puts it there
+			x.kick()
+			x.clock.Advance(10 * time.Microsecond)
+		}
+		x.r.Store32(regOpMode, x.opMode&^opST)
+		x.r.Store32(regOpMode, x.opMode&^opST|opFTF)
+		if v := x.r.Load32(regOpMode); v&opFTF == 0 {
+			t.Error("the flush was over at once")
+		}
+		x.clock.Advance(10 * time.Microsecond)
+		if v := x.r.Load32(regOpMode); v&opFTF != 0 {
+			t.Error("the flush does not end")
+		}
+		if st := x.reclaim(); !cmp.Equal(st, []uint32{txFF | txES}) {
+			t.Errorf("status %x, want flushed", st)
+		}
+		x.clock.Advance(10 * time.Millisecond)
+		if n := len(x.arrived()); n != 0 {
+			t.Errorf("%d frames arrived", n)
+		}
+		if d := x.r.Load32(regDebug); d != 0 {
+			t.Errorf("debug register 0x%08x, want idle", d)
+		}
+		noViolations(t, x.b)
 	}
-	x.clock.Advance(10 * time.Microsecond)
-	if v := x.r.Load32(regOpMode); v&opFTF != 0 {
-		t.Error("the flush does not end")
-	}
-	if st := x.reclaim(); !cmp.Equal(st, []uint32{txFF | txES}) {
-		t.Errorf("status %x, want flushed", st)
-	}
-	x.clock.Advance(10 * time.Millisecond)
-	if n := len(x.arrived()); n != 0 {
-		t.Errorf("%d frames arrived", n)
-	}
-	if d := x.r.Load32(regDebug); d != 0 {
-		t.Errorf("debug register 0x%08x, want idle", d)
-	}
-	noViolations(t, x.b)
 }
 
 func TestDebugRegisterShowsATransmission(t *testing.T) {

@@ -154,6 +154,9 @@ func (l *lane) transmit(w int64, m laneMode) int {
 	for {
 		if l.started != l.sent {
 			if f := l.slot(l.sent); f.end <= w {
+				if f.aborted {
+					f.fate = fateAborted
+				}
 				l.sent++
 				left++
 				l.src.done(f, w)
