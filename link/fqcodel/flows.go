@@ -17,7 +17,7 @@ type flow struct {
 	head, tail int32 // packets
 	next       int32 // flow in the same list
 	deficit    int32
-	begun      uint32 // Queue.begun when it last became busy
+	begun      uint32 // Queue.begun when it last became busy, or got its owner
 	where      uint8
 	codel      codel
 }
@@ -154,7 +154,7 @@ func (q *Queue[T]) place(tag uint32) int32 {
 func (q *Queue[T]) assign(fi int32, tag uint32) {
 	q.table.tags[fi] = tag
 	q.table.guest[fi] = 0
-	q.flows[fi].codel = codel{}
+	q.flows[fi].codel, q.flows[fi].begun = codel{}, q.begun
 	q.perFlow[fi] = flowCounters{}
 	if q.paced.pacers != nil {
 		q.paced.pacers[fi] = pacer{}

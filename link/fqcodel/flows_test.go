@@ -184,3 +184,20 @@ func TestIdleQueuesAreReusedOldestFirst(t *testing.T) {
 		t.Errorf("after two more, without the two that were idle longest:\n%s", d)
 	}
 }
+
+// A flow keeps its queue although its first packet found no room.
+func TestRefusedFlowKeepsItsQueue(t *testing.T) {
+	q := mustNew[int](t, Config{Flows: 8, MemoryLimit: 10000})
+	push(t, q, plain(1, 6000), 0, 0)
+	if _, ok := q.Push(plain(2, 9000), 0, 0, nil); ok {
+		t.Fatal("there was room")
+	}
+	for h := range uint32(6) { // as many as there are queues left
+		push(t, q, plain(10+h, 100), 0, 0)
+	}
+	for _, h := range []uint32{1, 2, 10, 11, 12, 13, 14, 15} {
+		if _, ok := q.Find(h); !ok {
+			t.Errorf("flow %d has lost its queue", h)
+		}
+	}
+}
