@@ -17,6 +17,8 @@ type ringMap struct {
 	l layout
 	// word maps a word of the block to (DES0's word + 1) << 1 | kind, 0 if it is in no descriptor. Atomic.
 	word []uint32
+	// low and high are the first and the last word of any descriptor: most of a block may be buffers.
+	low, high atomic.Uint32
 	// stored notes for each descriptor (by DES0's word / 4) the barrier count + 1 when its other words were last stored.
 	stored []atomic.Uint32
 }
@@ -58,11 +60,14 @@ func (b *Board) mark(kind int, l layout, m *block, w int) {
 		}
 	} else {
 		r = &ringMap{b: b, l: l, word: make([]uint32, len(m.words)), stored: make([]atomic.Uint32, len(m.words)/4+1)}
+		r.low.Store(all32)
 		m.ring.Store(r)
 	}
 	for i := range l.words {
 		atomic.StoreUint32(&r.word[w+i], e)
 	}
+	r.low.Store(min(r.low.Load(), uint32(w)))
+	r.high.Store(max(r.high.Load(), uint32(w+l.words-1)))
 	for _, x := range b.watched[kind] {
 		if x == m {
 			return
@@ -109,7 +114,8 @@ func (r *ringMap) cpuLoad(w int) {
 
 // cpuCopy is told of a copy into the block by the CPU.
 func (r *ringMap) cpuCopy(m *block, off, n int) {
-	for w := off / 4; w*4 < off+n; w++ {
+	from, to := max(off/4, int(r.low.Load())), min((off+n-1)/4, int(r.high.Load()))
+	for w := from; w <= to; w++ {
 		if e := atomic.LoadUint32(&r.word[w]); e != 0 && r.running(int(e&1)) && loadWord(m, int(e>>1)-1)&descOWN != 0 {
 			r.b.violate(RuleOwnedStore, "copy over the descriptor at bus 0x%08x", m.bus+(e>>1-1)*4)
 			r.b.flush()
