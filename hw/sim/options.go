@@ -63,7 +63,7 @@ type Access struct {
 }
 
 // LostKickTime is how long OWN may wait for its poll demand before [RuleLostKick] fires.
-const LostKickTime = 250 * time.Millisecond
+const LostKickTime = time.Second
 
 const (
 	defaultRXFIFO   = 4096
