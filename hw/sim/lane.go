@@ -77,6 +77,7 @@ type lane struct {
 	slots     [laneSlots]flight
 	fetched   uint32
 	started   uint32
+	offered   uint32 // without wire time: frames before this are being delivered, with no lock of the source held
 	sent      uint32
 	delivered uint32
 	held      bool  // the sink refused the next frame
@@ -375,5 +376,6 @@ func (l *lane) fetchUnlimited(w int64) (ready uint32) {
 		f.end = w
 		l.src.depart(f)
 	}
+	l.offered = ready
 	return ready
 }

@@ -20,7 +20,7 @@ type rxEngine struct {
 	data   *block
 	dead   bool // bus error, or latched by an overflow: no frame gets through until a reset
 
-	entries   int
+	entries   atomic.Int64 // of the ring; read by the cable without the lock
 	chainSeen bool
 	ringSeen  bool
 
@@ -74,7 +74,7 @@ func (x *rxEngine) start(b *Board) {
 		x.base.written = false
 	}
 	x.chainSeen, x.ringSeen = false, false
-	x.entries = b.watchRX(x.base.addr)
+	x.entries.Store(int64(b.watchRX(x.base.addr)))
 	b.rxState.Store(rsWaiting)
 	x.unblock(b.wireNow())
 	if !x.owned(b) {
@@ -220,7 +220,7 @@ func (s *rxSink) run(w int64, m laneMode) { s.b.rx.run(s.b, w, m) }
 
 // quota is a quarter of the ring, so that a driver that was not given the CPU is not flooded.
 func (s *rxSink) quota() int {
-	if n := s.b.rx.entries / 4; n > 0 && s.b.rxState.Load() != rsStopped {
+	if n := int(s.b.rx.entries.Load() / 4); n > 0 && s.b.rxState.Load() != rsStopped {
 		return n
 	}
 	return noQuota

@@ -103,9 +103,13 @@ func (t *txEngine) tryStop(b *Board) {
 	b.raise(stTPS)
 }
 
-// flush throws away the frames in the FIFO. b.mu is held.
+// flush throws away the frames in the FIFO, but for those that a cable without wire time has already taken. b.mu is held.
 func (t *txEngine) flush(b *Board) {
-	for i := b.lane.sent; i != b.lane.fetched; i++ {
+	i := b.lane.sent
+	if int32(b.lane.offered-i) > 0 {
+		i = b.lane.offered
+	}
+	for ; i != b.lane.fetched; i++ {
 		f := b.lane.slot(i)
 		f.status |= txFF | txES
 		f.aborted = true
