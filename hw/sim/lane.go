@@ -126,7 +126,7 @@ func (l *lane) run(w int64, m laneMode) int {
 	moved := 0
 	quota := l.quota()
 	for {
-		n := l.transmit(w, m)
+		n := l.transmit(w, m, quota-moved)
 		got, refused := l.deliver(l.sent, w, m)
 		moved += got
 		if n+got == 0 || refused || moved >= quota {
@@ -146,15 +146,20 @@ func (l *lane) quota() int {
 	return l.dst.quota()
 }
 
-// transmit does the source's side: fetch, start, done. It returns how many frames left.
-func (l *lane) transmit(w int64, m laneMode) int {
+// transmit does the source's side: fetch, start, done. It returns how many frames left, at most limit.
+func (l *lane) transmit(w int64, m laneMode, limit int) int {
 	l.src.lock()
 	defer l.src.unlock()
 	l.wireFree = max(l.wireFree, l.resume)
 	left := 0
-	for {
+	for left < limit {
+		// What comes first is done first: the engine's timing depends on it.
+		fetch := never
+		if l.fetched-l.sent < l.src.window() && l.fetched-l.delivered < laneSlots {
+			fetch = l.src.fetchAt(l)
+		}
 		if l.started != l.sent {
-			if f := l.slot(l.sent); f.end <= w {
+			if f := l.slot(l.sent); f.end <= w && f.end < fetch {
 				if f.aborted {
 					f.fate = fateAborted
 				}
@@ -174,17 +179,14 @@ func (l *lane) transmit(w int64, m laneMode) int {
 				continue
 			}
 		}
-		if l.fetched-l.sent < l.src.window() && l.fetched-l.delivered < laneSlots && l.src.fetchAt(l) <= w {
-			if l.src.fetch(l, l.slot(l.fetched), w) {
-				l.fetched++
-				continue
-			}
-			if l.src.fetchAt(l) <= w { // a kick came in between
-				continue
-			}
+		if fetch > w {
+			break
 		}
-		return left
+		if l.src.fetch(l, l.slot(l.fetched), w) {
+			l.fetched++
+		}
 	}
+	return left
 }
 
 // start puts the next frame on the wire at time s.

@@ -326,9 +326,7 @@ func (s *txSource) done(f *flight, w int64) {
 	if f.epoch != t.epoch || f.desc == nil {
 		return
 	}
-	if b.reg[mustSlot(regOpMode)]&opOSF == 0 {
-		t.free = max(t.free, f.end+statusTime)
-	}
+	t.free = max(t.free, f.end+statusTime) // with OSF too: the frame after the next one had to wait for this
 	b.countTX(f)
 	if b.faults.txHang.Load() == uint32(TXHangStatus) {
 		if t.hungAt == 0 {
