@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -49,6 +50,7 @@ type host struct {
 	stack *stack.Stack
 	addr  tcpip.Address
 	addr6 tcpip.Address
+	gone  sync.Once
 }
 
 // newBoard makes a board that fails the test when the driver breaks a rule.
@@ -100,12 +102,7 @@ func newHost(t testing.TB, b *sim.Board, n byte, o Options) *host {
 	return h
 }
 
-func (h *host) destroy() {
-	if h.stack != nil {
-		h.stack.Destroy()
-		h.stack = nil
-	}
-}
+func (h *host) destroy() { h.gone.Do(h.stack.Destroy) }
 
 // pair is two hosts on a cable.
 func pair(t testing.TB, cable sim.CableOptions, o Options) (a, b *host, c *sim.Cable) {
