@@ -26,6 +26,7 @@ type End interface {
 	ability() ability
 	setLink(l link, at int64)
 	setRunner(old, r *runner)
+	// drops is how many frames arrived for which there was no room.
 	drops() uint64
 }
 
@@ -61,6 +62,7 @@ type Cable struct {
 	plugged atomic.Bool
 	rate    atomic.Int64 // nanoseconds for each byte at the negotiated speed
 	begin   int64
+	dropped [2]uint64 // what the ends had dropped before they were on this cable
 	cap     *capture
 
 	mu     sync.Mutex // serialises autonegotiation and Close
@@ -115,6 +117,7 @@ func Connect(a, b End, o CableOptions) (*Cable, error) {
 		w := &c.wires[i]
 		w.c = c
 		w.rand = rand.NewPCG(o.Seed, uint64(i))
+		c.dropped[i] = c.ends[1-i].drops()
 		w.damage.Store(threshold(o.DamageRate))
 		w.loss.Store(threshold(o.LossRate))
 		l := e.path()
@@ -205,7 +208,7 @@ func (c *Cable) Stats() CableStats {
 	for i, d := range []*DirectionStats{&s.AToB, &s.BToA} {
 		w := &c.wires[i]
 		*d = DirectionStats{Frames: w.frames.Load(), Bytes: w.bytes.Load(), Damaged: w.damaged.Load(), Lost: w.lost.Load(),
-			Dropped: c.ends[1-i].drops()}
+			Dropped: c.ends[1-i].drops() - c.dropped[i]}
 	}
 	return s
 }
@@ -281,7 +284,11 @@ func (b *Board) detach(c *Cable) {
 func (b *Board) path() *lane        { return &b.lane }
 func (b *Board) intake() sink       { return &rxSink{b} }
 func (b *Board) simClock() simClock { return b.clock }
-func (b *Board) drops() uint64      { return b.Stats().RXDropOverflow }
+
+func (b *Board) drops() uint64 {
+	s := b.Stats()
+	return s.RXDropOverflow + s.RXDropDescriptor
+}
 
 func (b *Board) ability() ability {
 	b.mu.Lock()

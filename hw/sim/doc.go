@@ -28,9 +28,9 @@
 // happens on a wire and in the engines is computed in that time: a frame of 1514 bytes follows another one after 12304 ns at
 // 1000 Mbit/s however the goroutines are scheduled. When the machine runs the simulator too late, the wire catches up by
 // at most a millisecond, or a quarter of the receive ring; the rest shifts its schedule and is counted
-// (CableStats.HostStall). On a wire of 1000 Mbit/s the simulator acts every 50 µs or so, so the driver learns of events
-// that much late; at 100 and 10 Mbit/s it acts for each frame. A cable without wire time carries what the CPU allows,
-// and loses nothing, as frames wait for the receiver.
+// (CableStats.HostStall). On a busy wire of 1000 Mbit/s the simulator acts every 50 µs, up to 200 µs on a machine that is
+// late all the time, so the driver learns of events that much late; at 100 and 10 Mbit/s it acts for each frame. A cable
+// without wire time carries what the CPU allows, and loses nothing, as frames wait for the receiver.
 //
 // An idle board takes no CPU time. A cable with wire time keeps an operating system thread, which sleeps in the kernel.
 //

@@ -47,7 +47,8 @@ type Options struct {
 	// MaxViolations bounds how many violations are kept; further ones are only counted. 0: 100.
 	MaxViolations int
 	// OnViolation is called for each violation, by the goroutine that caused it or by the board's own, with no lock of the
-	// board held. It must not call into the port: the driver may hold locks of its own.
+	// board held. It must not call into the port, since the driver may hold locks of its own, nor close the board or its
+	// cable.
 	OnViolation func(Violation)
 	// OnAccess is called after each register access of the driver, in the driver's goroutine. It must not call into the
 	// port.

@@ -258,7 +258,12 @@ func TestEachRuleFires(t *testing.T) {
 	for _, c := range breaches {
 		t.Run(c.rule.String()+"/"+c.name, func(t *testing.T) {
 			var told []Violation
-			x := newBench(t, Options{OnViolation: func(v Violation) { told = append(told, v) }}, driverOptions{}, gigabit())
+			var x *bench
+			x = newBench(t, Options{OnViolation: func(v Violation) {
+				told = append(told, v)
+				x.b.Stats() // hangs if a lock is held
+				x.b.Violations()
+			}}, driverOptions{}, gigabit())
 			x.clock.Advance(time.Millisecond)
 			noViolations(t, x.b)
 			c.do(x)

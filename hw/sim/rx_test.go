@@ -186,8 +186,8 @@ func TestNoDescriptor(t *testing.T) {
 		if len(all) != 1 || len(all[0].frame()) != 300 {
 			t.Errorf("kick %v: the frame after re-arming is not there", kick)
 		}
-		if s := x.b.Stats(); s.RXDropDescriptor != 2 || s.RXDrops() != 2 {
-			t.Errorf("stats %+v", s)
+		if s, c := x.b.Stats(), x.cable.Stats(); s.RXDropDescriptor != 2 || s.RXDrops() != 2 || c.BToA.Dropped != 2 {
+			t.Errorf("stats %+v, cable %+v", s, c)
 		}
 		noViolations(t, x.b)
 	}

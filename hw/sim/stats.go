@@ -49,7 +49,7 @@ type DirectionStats struct {
 	Frames, Bytes uint64 // put on the wire, bytes without FCS
 	Damaged       uint64 // arrived with bit errors
 	Lost          uint64 // did not arrive: loss rate, cable unplugged
-	Dropped       uint64 // arrived at a host or TAP interface that had no room
+	Dropped       uint64 // arrived where there was no room: a board's FIFO or ring, a host's or TAP interface's queue
 }
 
 // CableStats are cumulative counts since the cable was connected.
