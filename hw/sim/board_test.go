@@ -3,7 +3,9 @@ package sim
 import (
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"dwnet/hw"
@@ -201,5 +203,67 @@ func TestHostLimits(t *testing.T) {
 	}
 	if full == 0 || h.Queued() == 0 {
 		t.Errorf("refused %d times, %d queued", full, h.Queued())
+	}
+}
+
+// TestReopenUnderLoad resets, flushes, stops and opens again while frames keep coming and going.
+func TestReopenUnderLoad(t *testing.T) {
+	for _, o := range []CableOptions{{}, {SpeedMbps: 1000}} {
+		b := newBoard(t, Options{})
+		h := NewHost(func([]byte) {})
+		connect(t, b, h, o)
+		stop := make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Add(1)
+		mac := b.opts.Address
+		go func() {
+			defer wg.Done()
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if h.Send(makeFrame(mac, hostMAC, 60+i%1000)) != nil {
+					runtime.Gosched()
+				}
+			}
+		}()
+		for i := range 30 {
+			d := openDriver(t, b, driverOptions{ring: 8})
+			d.linkUp()
+			for range 20 {
+				d.queue(makeFrame(hostMAC, mac, 60+i))
+				d.kick()
+				d.drop()
+			}
+			off := d.opMode &^ (opST | opSR)
+			d.r.Store32(regOpMode, off)
+			if i%3 == 0 {
+				d.r.Store32(regOpMode, off|opFTF)
+				for d.r.Load32(regOpMode)&opFTF != 0 {
+					runtime.Gosched()
+				}
+			}
+			d.r.Store32(regConfig, 0)
+			if i%2 == 0 {
+				d.resetMAC()
+			}
+			for st := d.r.Load32(regStatus); st>>stTS&7 != tsStopped || st>>stRS&7 != rsStopped; st = d.r.Load32(regStatus) {
+				if i%3 != 0 && st>>stRS&7 == rsStopped { // TE is off: what is in the FIFO must be flushed
+					d.r.Store32(regOpMode, off|opFTF)
+					for d.r.Load32(regOpMode)&opFTF != 0 {
+						runtime.Gosched()
+					}
+				}
+				runtime.Gosched()
+			}
+			if err := d.port.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		close(stop)
+		wg.Wait()
+		noViolations(t, b)
 	}
 }

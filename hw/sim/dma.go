@@ -74,7 +74,7 @@ func (b *Board) settle() {
 			b.busy.Store(false)
 		}
 	}
-	if b.flushAt != never && b.clock.nanos() >= b.flushAt && !b.faults.frozen(BitFTF) {
+	if b.flushAt != never && b.clock.nanos() >= b.flushAt && !b.lane.flushing && !b.faults.frozen(BitFTF) {
 		b.flushAt = never
 		b.reg[mustSlot(regOpMode)] &^= opFTF
 	}

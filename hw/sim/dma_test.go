@@ -372,3 +372,55 @@ func TestDebugRegisterShowsATransmission(t *testing.T) {
 		t.Errorf("after the frame: 0x%08x", d)
 	}
 }
+
+// TestFlushOfFramesThatWait: frames held back by a receiver without descriptors can be flushed.
+func TestFlushOfFramesThatWait(t *testing.T) {
+	for _, o := range []CableOptions{{}, {SpeedMbps: 1000, BackPressure: true}} {
+		clock := NewSteppedClock(time.Unix(0, 0))
+		ba, bb := newBoard(t, Options{Clock: clock}), newBoard(t, Options{Clock: clock, RXFIFOBytes: 256})
+		connect(t, ba, bb, o)
+		a, b := openDriver(t, ba, driverOptions{}), openDriver(t, bb, driverOptions{ring: 2})
+		a.linkUp()
+		for range 8 {
+			a.queue(makeFrame(b.port.Info().Address, a.port.Info().Address, 200))
+		}
+		a.kick()
+		clock.Advance(10 * time.Millisecond)
+		done := len(a.reclaim())
+		if done == 8 {
+			t.Fatalf("%+v: nothing waits", o)
+		}
+		a.r.Store32(regOpMode, a.opMode&^opST)
+		if ts := a.r.Load32(regStatus) >> stTS & 7; ts == tsStopped {
+			t.Errorf("%+v: the engine stopped with frames in its FIFO", o)
+		}
+		a.r.Store32(regOpMode, a.opMode&^opST|opFTF)
+		clock.Advance(10 * time.Millisecond)
+		st := a.reclaim()
+		flushed := 0
+		for _, s := range st {
+			if s == txFF|txES {
+				flushed++
+			} else if s != 0 {
+				t.Errorf("%+v: status 0x%x", o, s)
+			}
+		}
+		if flushed == 0 {
+			t.Errorf("%+v: nothing was flushed: %x", o, st)
+		}
+		if v := a.r.Load32(regOpMode); v&opFTF != 0 {
+			t.Errorf("%+v: the flush does not end", o)
+		}
+		if ts := a.r.Load32(regStatus) >> stTS & 7; ts != tsStopped {
+			t.Errorf("%+v: TS %d after the flush", o, ts)
+		}
+		for b.drop() {
+		}
+		b.r.Store32(regRXPoll, 1)
+		clock.Advance(10 * time.Millisecond)
+		if got, want := int(bb.Stats().RXFrames), done+len(st)-flushed; got != want {
+			t.Errorf("%+v: %d frames arrived, %d were sent", o, got, want)
+		}
+		noViolations(t, ba, bb)
+	}
+}

@@ -78,6 +78,7 @@ type lane struct {
 	fetched   uint32
 	started   uint32
 	offered   uint32 // without wire time: frames before this are being delivered, with no lock of the source held
+	flushing  bool   // the source wants its frames thrown away
 	sent      uint32
 	delivered uint32
 	held      bool  // the sink refused the next frame
@@ -109,11 +110,30 @@ func (l *lane) shift() int64 {
 
 // abort throws away what has not left yet. The source's lock is held.
 func (l *lane) abort() {
-	for i := l.sent; i != l.fetched; i++ {
+	i := l.sent
+	if int32(l.offered-i) > 0 { // those before are being looked at; their epoch tells what has happened to them
+		i = l.offered
+	}
+	l.drop(i)
+}
+
+// drop makes the frames from i on end at once, going nowhere. The source's lock is held.
+func (l *lane) drop(i uint32) {
+	for ; i != l.fetched; i++ {
 		f := l.slot(i)
 		f.aborted = true
 		f.ready, f.end = 0, 0
 	}
+}
+
+// flush throws away what has not left yet, with a status that says so, when the runner asks for it: then no frame is
+// between the two sides. The source's lock is held.
+func (l *lane) flush() {
+	l.flushing = false
+	for i := l.sent; i != l.fetched; i++ {
+		l.slot(i).status |= txFF | txES
+	}
+	l.drop(l.sent)
 }
 
 // run moves the lane on to time w and returns how many frames it moved.
@@ -151,6 +171,10 @@ func (l *lane) transmit(w int64, m laneMode, limit int) int {
 	l.src.lock()
 	defer l.src.unlock()
 	l.wireFree = max(l.wireFree, l.resume)
+	l.offered = l.sent
+	if l.flushing {
+		l.flush()
+	}
 	left := 0
 	for left < limit {
 		// What comes first is done first: the engine's timing depends on it.
@@ -168,13 +192,13 @@ func (l *lane) transmit(w int64, m laneMode, limit int) int {
 				l.src.done(f, w)
 				continue
 			}
-		} else if !l.held {
-			if !l.ctlBusy && l.src.control(&l.ctl) {
+		} else {
+			if !l.held && !l.ctlBusy && l.src.control(&l.ctl) {
 				l.ctlBusy = true
 				l.ctl.end = max(l.wireFree, w) + l.wireTime(&l.ctl, m)
 				l.wireFree = l.ctl.end + l.src.gap()*m.perByte/8
 			}
-			if s, ok := l.nextStart(); ok && s <= w {
+			if s, ok := l.nextStart(); ok && s <= w && (!l.held || l.slot(l.started).aborted) {
 				l.start(s, w, m)
 				continue
 			}
@@ -263,6 +287,7 @@ func (l *lane) deliver(end uint32, w int64, m laneMode) (n int, refused bool) {
 		}
 		return l.offer(to, f, at, m)
 	}
+	released := l.held
 	if l.held {
 		l.held = false
 		l.resume = w
@@ -272,6 +297,9 @@ func (l *lane) deliver(end uint32, w int64, m laneMode) (n int, refused bool) {
 		more := l.delivered != end
 		if more {
 			at = min(w, l.slot(l.delivered).end)
+			if released {
+				at = w // it has waited until now
+			}
 		}
 		if l.ctlBusy && l.ctl.end <= at {
 			if !offer(&l.ctl, l.ctl.end) {
@@ -361,6 +389,9 @@ func (l *lane) fetchUnlimited(w int64) (ready uint32) {
 	l.src.lock()
 	defer l.src.unlock()
 	l.started = l.sent
+	if l.flushing {
+		l.flush()
+	}
 	for l.fetched-l.sent < unlimitedBatch && l.fetched-l.delivered < laneSlots && l.src.fetchAt(l) != never {
 		if l.src.fetch(l, l.slot(l.fetched), w) {
 			l.fetched++

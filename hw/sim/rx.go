@@ -244,7 +244,7 @@ func (s *rxSink) arrive(f *flight, at int64, m laneMode) bool {
 		return true
 	}
 	direct := m.perByte == 0 && x.head == x.tail
-	if m.lossless && !x.room(b, f, direct) {
+	if m.lossless && !x.room(b, f, direct, at) {
 		return false
 	}
 	if !f.fcsBad && draw(x.rand, &b.faults.damage) {
@@ -291,12 +291,12 @@ func (x *rxEngine) cutShort(b *Board, fr *rxFrame, room int) bool {
 }
 
 // room reports whether a frame that may wait can be taken now. b.mu is held.
-func (x *rxEngine) room(b *Board, f *flight, direct bool) bool {
+func (x *rxEngine) room(b *Board, f *flight, direct bool, at int64) bool {
 	if b.rxState.Load() == rsStopped || x.dead {
 		return true // lost as it would be on hardware: nothing will make room
 	}
 	if !direct {
-		return x.tail-x.head < rxSlots && x.occupied(never)+f.n+fcsBytes <= b.opts.RXFIFOBytes || x.head == x.tail
+		return x.tail-x.head < rxSlots && x.occupied(at)+f.n+fcsBytes <= b.opts.RXFIFOBytes || x.head == x.tail
 	}
 	if x.owned(b) {
 		return true

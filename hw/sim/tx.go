@@ -66,6 +66,7 @@ func (t *txEngine) reset(b *Board) {
 	t.unkicked.Store(0)
 	b.txState.Store(tsStopped)
 	b.lane.abort()
+	b.lane.flushing = false
 	b.unwatch(ringTX)
 }
 
@@ -103,18 +104,9 @@ func (t *txEngine) tryStop(b *Board) {
 	b.raise(stTPS)
 }
 
-// flush throws away the frames in the FIFO, but for those that a cable without wire time has already taken. b.mu is held.
+// flush throws away the frames in the FIFO. b.mu is held.
 func (t *txEngine) flush(b *Board) {
-	i := b.lane.sent
-	if int32(b.lane.offered-i) > 0 {
-		i = b.lane.offered
-	}
-	for ; i != b.lane.fetched; i++ {
-		f := b.lane.slot(i)
-		f.status |= txFF | txES
-		f.aborted = true
-		f.ready, f.end = 0, 0
-	}
+	b.lane.flushing = true
 	t.wake = true
 }
 
