@@ -202,7 +202,7 @@ func tryTransfer(from, to *host, v6 bool, n int64) error {
 		if r.n != n || r.sum != [32]byte(h.Sum(nil)) {
 			return fmt.Errorf("received %d of %d bytes, digests equal: %t", r.n, n, r.sum == [32]byte(h.Sum(nil)))
 		}
-	case <-time.After(4 * hang):
+	case <-time.After(4*hang + time.Duration(n)*10*time.Microsecond): // 100 KB/s
 		return errors.New("hangs")
 	}
 	return nil
