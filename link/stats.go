@@ -113,8 +113,9 @@ func (e *Endpoint) Stats() Stats {
 	return s
 }
 
-// Drops is the number of packets and frames that were lost in this endpoint or in the MAC below it, in either direction,
-// for want of room or because of an error; not those filtered on purpose.
+// Drops is the number of packets and frames that this endpoint or the MAC below it lost or refused, in either direction: for
+// want of room, with a wrong checksum or length, or in a recovery. Frames filtered on purpose, and those that the wire had
+// damaged (MAC.RXCRCError), are not among them.
 func (s Stats) Drops() uint64 {
 	return s.TXQueueFull + s.TXTooLong + s.TXShort + s.TXBadGSO + s.TXLinkDown + s.TXErrors + s.TXFlushed +
 		s.RXShort + s.RXTooLong + s.RXChecksum + s.MAC.RXMissed + s.MAC.RXFIFOOverflow
