@@ -39,6 +39,8 @@ func TestCommandLine(t *testing.T) {
 		{"-u -b 900M -l 1400", with(func(c *config) { c.params.UDP, c.params.Bandwidth, c.params.Length = true, 900e6, 1400 })},
 		{"-u -b 0", with(func(c *config) { c.params.UDP = true })},
 		{"-speed 0 -gso-max 0 -damage 1 -loss 0.5", with(func(c *config) { c.speed, c.gsoMax, c.damage, c.loss = 0, link.GSOOff, 0.01, 0.005 })},
+		{"-gso-max 3001", with(func(c *config) { c.gsoMax = 3001 })},
+		{"-gso-max 65536", with(func(c *config) { c.gsoMax = 65536 })},
 		{"-gso-max 10000 -n 1G -P 4 -w 256K -i 0", with(func(c *config) {
 			c.gsoMax, c.params.Bytes, c.params.Time, c.params.Parallel, c.params.Window, c.interval = 10000, 1<<30, 0, 4, 256<<10, -1
 		})},
@@ -86,9 +88,11 @@ func TestMistakesGetOneClearLine(t *testing.T) {
 		{"-w 1T", 2, []string{"buffer size"}},
 		{"-i -1", 2, []string{"-i", "-1"}},
 		{"-speed 2500", 2, []string{"-speed", "2500"}},
-		{"-gso-max -7", 2, []string{"-gso-max", "-7"}},
-		{"-gso-max 100", 1, []string{"GSOMaxSize", "100"}},
-		{"-gso-max 70000", 1, []string{"GSOMaxSize", "70000"}},
+		{"-gso-max 5", 2, []string{"iperf: -gso-max: 5 is out of range, want 3001 to 65536, 0 (off) or -1 (automatic)\n"}},
+		{"-gso-max -2", 2, []string{"-gso-max: -2 is out of range, want 3001 to 65536"}},
+		{"-gso-max 3000", 2, []string{"-gso-max: 3000 is"}},
+		{"-gso-max 65537", 2, []string{"-gso-max: 65537 is"}},
+		{"-gso-max 100000", 2, []string{"-gso-max: 100000 is"}},
 		{"-loss 101", 2, []string{"-loss", "101"}},
 		{"-damage -1", 2, []string{"-damage", "-1"}},
 		{"-board odroid-c1", 2, []string{"-board", "odroid-c1"}},
