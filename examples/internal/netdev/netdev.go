@@ -77,15 +77,15 @@ func Open(port hw.Port, o Options) (*Device, error) {
 		s.Destroy()
 		return nil, fmt.Errorf("create NIC: %v", err)
 	}
-	if err := d.configure(); err != nil {
+	if err := d.configure(o.Link.GSOMaxSize != link.GSOOff); err != nil {
 		d.Close()
 		return nil, err
 	}
 	return d, nil
 }
 
-// configure sets addresses, routes and socket defaults.
-func (d *Device) configure() error {
+// configure sets addresses, routes and socket defaults. large says that TCP hands over packets of many segments.
+func (d *Device) configure(large bool) error {
 	var routes []tcpip.Route
 	for _, p := range d.addrs {
 		proto := ipv4.ProtocolNumber
@@ -110,6 +110,17 @@ func (d *Device) configure() error {
 	} {
 		if err := d.Stack.SetTransportProtocolOption(tcp.ProtocolNumber, o); err != nil {
 			return fmt.Errorf("TCP option %T: %v", o, err)
+		}
+	}
+	if large {
+		// gVisor's tail loss probe fires after two smoothed round trips, which on a LAN is less than the jitter of the
+		// machine. It sends one MSS of the last large packet again, and RACK then takes the rest of that packet for lost and
+		// cuts the window (gVisor's transport/tcp/rack.go). On a busy machine a clean gigabit wire saw 76-177 retransmits
+		// and 315-587 Mbit/s with it, 0-4 and 593-740 without. Where every frame is a packet of its own RACK stays on: on a
+		// wire that loses 1 % it is three times faster, 93 against 27 Mbit/s.
+		recovery := tcpip.TCPRecovery(0)
+		if err := d.Stack.SetTransportProtocolOption(tcp.ProtocolNumber, &recovery); err != nil {
+			return fmt.Errorf("TCP option %T: %v", &recovery, err)
 		}
 	}
 	if err := d.Stack.SetOption(tcpip.SendBufferSizeOption{Min: minBuffer, Default: udpSendBuffer, Max: maxBuffer}); err != nil {

@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+
 	"dwnet/examples/internal/iperf3"
 	"dwnet/hw"
 	"dwnet/hw/sim"
@@ -493,5 +496,36 @@ func BenchmarkTCP(b *testing.B) {
 			b.ReportAllocs()
 			p.iperf(b, false, iperf3.Params{Blocks: int64(b.N), Reverse: reverse})
 		})
+	}
+}
+
+// gVisor's tail loss probe and RACK are off where packets are larger than frames, and only there.
+func TestLossDetectionSuitsTheSizeOfPackets(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		size int
+		off  bool
+	}{
+		{"automatic", link.GSOAuto, true},
+		{"a size", 10000, true},
+		{"off", link.GSOOff, false},
+	} {
+		b, err := sim.NewBoard(sim.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		d, err := Open(b.Port(), Options{Addresses: nearAddrs, Link: link.Options{GSOMaxSize: tc.size}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		var r tcpip.TCPRecovery
+		if err := d.Stack.TransportProtocolOption(tcp.ProtocolNumber, &r); err != nil {
+			t.Fatal(err)
+		}
+		if off := r&tcpip.TCPRACKLossDetection == 0; off != tc.off {
+			t.Errorf("GSO %s: RACK off is %v, want %v", tc.name, off, tc.off)
+		}
 	}
 }
