@@ -30,6 +30,9 @@ func connect(ctx context.Context, c *config, stdout, stderr io.Writer) (err erro
 		}
 		stdout.Write(text)
 	}
+	if c.stats || report != nil && !c.json {
+		b.stall().print(c.say(stdout, stderr), "")
+	}
 	if c.stats {
 		printCounters(c.say(stdout, stderr), "driver", d.Endpoint.Stats(), true)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"dwnet/examples/internal/iperf3"
+	"dwnet/examples/internal/netdev"
 	"dwnet/link"
 )
 
@@ -159,7 +160,7 @@ func TestDemoAsText(t *testing.T) {
 	out := runDemo(t, "-t", "1", "-speed", "100", "-stats")
 	for _, want := range []string{
 		"\nUpload\n", "\nDownload\n", "Reverse mode, remote host 192.168.77.1 is sending", "[ ID] Interval           Transfer     Bitrate",
-		" sender\n", " receiver\n", "\nSummary\n  upload ", "\n  download ", "retransmits", "host_stall ",
+		" sender\n", " receiver\n", "\nSummary\n  upload ", "\n  download ", "retransmits", "\n  host_stall ",
 		"Counters of the driver of 192.168.77.2", "  TXFrames ", "  MAC.RXFramesGB ", "Counters of the driver of 192.168.77.1",
 	} {
 		if !strings.Contains(out, want) {
@@ -232,6 +233,38 @@ func TestDemoAsJSON(t *testing.T) {
 				t.Errorf("%d large packets although they are off", gso)
 			}
 		})
+	}
+}
+
+// The summary mentions what is unusual, and only then.
+func TestSummary(t *testing.T) {
+	good := result{Upload: &direction{Bytes: 1, Seconds: 1}, Driver: map[string]uint64{}, Peer: map[string]uint64{}}
+	for _, tc := range []struct {
+		name string
+		set  func(*result)
+		want string // "" where none of the others' is there
+	}{
+		{"nothing", func(*result) {}, ""},
+		{"damage here", func(r *result) { r.Driver = map[string]uint64{damagedFrames: 3} }, "  frames received damaged: 3 here, 0 at the peer\n"},
+		{"damage there", func(r *result) { r.Peer = map[string]uint64{damagedFrames: 4} }, "  frames received damaged: 0 here, 4 at the peer\n"},
+		{"retransmits", func(r *result) {
+			r.Upload = &direction{Retransmits: 9, TCP: netdev.TCPStats{SpuriousRecoveries: 2}}
+		}, "  at least 2 of TCP's recoveries were spurious"},
+		{"slow", func(r *result) { r.HostStall = hostStall{0.5, 1.5} }, "  host_stall 0.500 s (1.50 %): this machine was too slow for the wire, the figures are void\n"},
+	} {
+		r := good
+		tc.set(&r)
+		var b strings.Builder
+		new(config).summary(&b, &r, link.Stats{}, link.Stats{})
+		out := b.String()
+		if !strings.Contains(out, tc.want) {
+			t.Errorf("%s: the summary lacks %q:\n%s", tc.name, tc.want, out)
+		}
+		for _, unusual := range []string{"damaged", "spurious", "void"} {
+			if strings.Contains(out, unusual) != strings.Contains(tc.want, unusual) {
+				t.Errorf("%s: wrong about %q:\n%s", tc.name, unusual, out)
+			}
+		}
 	}
 }
 

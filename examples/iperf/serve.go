@@ -34,6 +34,7 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 	}
 	err = s.Serve(l, pc)
 	if c.stats {
+		b.stall().print(c.say(stdout, stderr), "")
 		printCounters(c.say(stdout, stderr), "driver", d.Endpoint.Stats(), true)
 	}
 	return err

@@ -223,7 +223,7 @@ func TestNamespaceServer(t *testing.T) {
 	if status := s.wait(t); status != 0 || s.errs.String() != "" {
 		t.Errorf("status %d, errors %q", status, s.errs.String())
 	}
-	for _, want := range []string{"Accepted connection from 192.168.77.1", "Counters of the driver", "MAC.RXTCP "} {
+	for _, want := range []string{"Accepted connection from 192.168.77.1", "Counters of the driver", "MAC.RXTCP ", "\nhost_stall "} {
 		if !strings.Contains(s.out.String(), want) {
 			t.Errorf("the output lacks %q:\n%s", want, s.out.String())
 		}
@@ -287,6 +287,19 @@ func TestNamespaceClient(t *testing.T) {
 		if n := number(t, doc, "end.sum_received.bytes"); n <= 0 {
 			t.Errorf("client %s: %v bytes received", args, n)
 		}
+	}
+	// For people, the line that says whether the figures are worth anything is always there.
+	for range 100 {
+		s := start(t, "client -tap dw1 -n 1M 192.168.77.1")
+		if status := s.wait(t); status == 0 {
+			if !strings.Contains(s.out.String(), "\nhost_stall ") {
+				t.Errorf("the output lacks the host's stall:\n%s", s.out.String())
+			}
+			break
+		} else if e := s.errs.String(); !strings.Contains(e, "refused") && !strings.Contains(e, "reset") {
+			t.Fatalf("status %d, errors %q", status, e)
+		}
+		time.Sleep(20 * time.Millisecond) // polls for a state
 	}
 	// It was not ours: it stays.
 	if _, err := net.InterfaceByName("dw1"); err != nil {
