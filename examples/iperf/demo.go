@@ -33,10 +33,10 @@ type direction struct {
 
 // result is what -json prints. Directions are seen from the first board: upload means that it sends.
 type result struct {
-	Upload    *direction        `json:"upload,omitempty"`
-	Download  *direction        `json:"download,omitempty"`
-	Driver    map[string]uint64 `json:"driver"` // of the first board
-	Peer      map[string]uint64 `json:"peer"`   // of the second
+	Upload     *direction        `json:"upload,omitempty"`
+	Download   *direction        `json:"download,omitempty"`
+	Driver     map[string]uint64 `json:"driver"` // of the first board
+	Peer       map[string]uint64 `json:"peer"`   // of the second
 	HostStall  hostStall         `json:"host_stall"`
 	Violations uint64            `json:"violations"` // of the simulated hardware's rules by the drivers
 }

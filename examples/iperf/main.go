@@ -24,6 +24,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -35,28 +36,68 @@ func main() {
 
 // run is the command without its process. It returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	out := &checked{w: stdout, failed: cancel}
 	c, err := parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		usage(stdout)
-		return 0
+		usage(out)
+		return out.status(nil, stderr)
 	case err != nil:
 		fmt.Fprintf(stderr, "iperf: %s\n", oneLine(err))
 		return 2
 	}
 	switch c.mode {
 	case "server":
-		err = serve(ctx, c, stdout, stderr)
+		err = serve(ctx, c, out, stderr)
 	case "client":
-		err = connect(ctx, c, stdout, stderr)
+		err = connect(ctx, c, out, stderr)
 	default:
-		err = demo(ctx, c, stdout, stderr)
+		err = demo(ctx, c, out, stderr)
 	}
+	return out.status(err, stderr)
+}
+
+// checked is standard output. The first error of writing ends the command: what nobody can read need not be measured.
+type checked struct {
+	w      io.Writer
+	failed func()
+
+	mu  sync.Mutex
+	err error
+}
+
+func (o *checked) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, err := o.w.Write(p)
 	if err != nil {
-		fmt.Fprintf(stderr, "iperf: %s\n", oneLine(err))
-		return 1
+		o.err = err
+		o.failed()
 	}
-	return 0
+	return n, err
+}
+
+// status is the exit status of a command that ended with err, after saying why on stderr.
+func (o *checked) status(err error, stderr io.Writer) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.err == nil:
+	case err == nil, errors.Is(err, errInterrupted), errors.Is(err, o.err):
+		err = o.err // the interruption is its consequence
+	default:
+		err = errors.Join(o.err, err)
+	}
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(stderr, "iperf: %s\n", oneLine(err))
+	return 1
 }
 
 // oneLine is an error for people: joined errors become one line.

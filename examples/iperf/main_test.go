@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -264,6 +265,35 @@ func TestSummary(t *testing.T) {
 			if strings.Contains(out, unusual) != strings.Contains(tc.want, unusual) {
 				t.Errorf("%s: wrong about %q:\n%s", tc.name, unusual, out)
 			}
+		}
+	}
+}
+
+// full is standard output on a disk without room after some bytes.
+type full struct{ room int }
+
+func (f *full) Write(p []byte) (int, error) {
+	if len(p) > f.room {
+		return 0, syscall.ENOSPC
+	}
+	f.room -= len(p)
+	return len(p), nil
+}
+
+func TestOutputThatFails(t *testing.T) {
+	for _, tc := range []struct {
+		args string
+		room int
+	}{
+		{"-h", 0},
+		{"-t 60", 0},   // at the start: it does not measure for a minute
+		{"-t 60", 200}, // under way
+		{"-n 300K -R -json", 0},
+	} {
+		var errs bytes.Buffer
+		status := run(context.Background(), strings.Fields(tc.args), &full{tc.room}, &errs)
+		if want := "iperf: " + syscall.ENOSPC.Error() + "\n"; status != 1 || errs.String() != want {
+			t.Errorf("%q with room for %d bytes: status %d, errors %q, want %q", tc.args, tc.room, status, errs.String(), want)
 		}
 	}
 }

@@ -29,7 +29,13 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 		return err
 	}
 	defer context.AfterFunc(ctx, func() { s.Close() })()
+	if ctx.Err() != nil {
+		s.Close() // before Serve announces it
+	}
 	for _, p := range c.addresses() {
+		if ctx.Err() != nil {
+			break
+		}
 		fmt.Fprintf(c.say(stdout, stderr), "listening on %v\n", netip.AddrPortFrom(p.Addr(), c.port))
 	}
 	err = s.Serve(l, pc)

@@ -228,6 +228,10 @@ func TestNamespaceServer(t *testing.T) {
 			t.Errorf("the output lacks %q:\n%s", want, s.out.String())
 		}
 	}
+	// One banner at the start and one after each test, none for the stop.
+	if tests, banners := strings.Count(s.out.String(), "Accepted connection"), strings.Count(s.out.String(), "Server listening"); banners > tests+1 {
+		t.Errorf("%d banners for %d tests", banners, tests)
+	}
 	if _, err := net.InterfaceByName("dw0"); err == nil {
 		t.Error("the interface is still there")
 	}

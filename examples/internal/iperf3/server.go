@@ -460,9 +460,9 @@ func (s *Server) readDatagrams() {
 	}
 }
 
-// banner is what upstream prints before each test.
+// banner is what upstream prints before each test, which a server that was told to stop has none of.
 func (s *Server) banner() {
-	if s.o.Output == nil || s.o.JSON {
+	if s.o.Output == nil || s.o.JSON || s.closed() {
 		return
 	}
 	s.mu.Lock()
