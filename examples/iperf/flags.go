@@ -136,6 +136,9 @@ func parse(args []string) (*config, error) {
 
 // network checks where to run.
 func (c *config) network(v *values) error {
+	if err := tapName(c.tap); err != nil {
+		return err
+	}
 	var err error
 	if c.addr, err = prefix(v.addr, false); err != nil {
 		return fmt.Errorf("-addr: %w", err)
@@ -178,58 +181,14 @@ func (c *config) network(v *values) error {
 	return nil
 }
 
-// prefix parses an address with prefix length of one family.
-func prefix(s string, six bool) (netip.Prefix, error) {
-	family := "IPv4"
-	if six {
-		family = "IPv6"
-	}
-	p, err := netip.ParsePrefix(s)
-	if err != nil || p.Addr().Is6() != six || p.Addr().Is4In6() || p.Addr().IsUnspecified() || p.Addr().IsMulticast() {
-		return p, fmt.Errorf("%q is not an %s address with prefix length", s, family)
-	}
-	return p, nil
-}
-
 // test checks what to measure.
 func (c *config) test(v *values, given map[string]bool) error {
 	p := &c.params
-	var err error
-	for _, u := range []struct {
-		name, text string
-		set        func(int64)
-	}{
-		{"-n", v.bytes, func(n int64) { p.Bytes = n }},
-		{"-l", v.length, func(n int64) { p.Length = int(min(n, 1<<30)) }},
-		{"-w", v.window, func(n int64) { p.Window = int(min(n, 1<<30)) }},
-	} {
-		if u.text == "" {
-			continue
-		}
-		n, err := iperf3.ParseSize(u.text)
-		if err != nil {
-			return fmt.Errorf("%s: %w", u.name, err)
-		}
-		u.set(n)
+	if err := c.amounts(v); err != nil {
+		return err
 	}
-	switch {
-	case v.rate != "":
-		if p.Bandwidth, err = iperf3.ParseRate(v.rate); err != nil {
-			return fmt.Errorf("-b: %w", err)
-		}
-	case p.UDP:
-		p.Bandwidth = defaultUDPRate
-	}
-	switch {
-	case given["t"] && v.seconds < 0:
-		return fmt.Errorf("-t: %d is out of range", v.seconds)
-	case given["t"]:
-		p.Time = v.seconds
-	case p.Bytes > 0:
-	case c.mode == "demo":
-		p.Time = defaultDemoTime
-	default:
-		p.Time = defaultClientTime
+	if err := c.counts(v, given); err != nil {
+		return err
 	}
 	if !(v.interval >= 0 && v.interval <= 3600) {
 		return fmt.Errorf("-i: %v is out of range, want 0 to 3600", v.interval)
@@ -250,6 +209,7 @@ func (c *config) test(v *values, given map[string]bool) error {
 	if v.host == "" {
 		return fmt.Errorf("the client needs the address of a server")
 	}
+	var err error
 	if c.host, err = netip.ParseAddr(v.host); err != nil {
 		return fmt.Errorf("%q is not an IP address (names are not looked up)", v.host)
 	}

@@ -32,6 +32,9 @@ func FormatBytes(n float64) string { return scale(n, 1024, "Bytes") }
 // formatRate prints bit/s in powers of 1000, such as " 941 Mbits/sec".
 func formatRate(bps float64) string { return scale(bps, 1000, "bits/sec") }
 
+// ErrRange is in the error of a number that is negative or too large.
+var ErrRange = errors.New("is out of range")
+
 // ParseRate reads a bit rate as iperf3's -b: a number with an optional k, m, g or t for powers of 1000. 0 means no limit.
 func ParseRate(s string) (float64, error) { return parseUnit(s, 1000) }
 
@@ -42,7 +45,7 @@ func ParseSize(s string) (int64, error) {
 		return 0, err
 	}
 	if x >= math.MaxInt64 {
-		return 0, fmt.Errorf("%q is too large", s)
+		return 0, fmt.Errorf("%q %w", s, ErrRange)
 	}
 	return int64(x), nil
 }
@@ -57,13 +60,13 @@ func parseUnit(s string, base float64) (float64, error) {
 	x, err := strconv.ParseFloat(number, 64)
 	if err != nil {
 		if errors.Is(err, strconv.ErrRange) {
-			return 0, fmt.Errorf("%q is too large", s)
+			return 0, fmt.Errorf("%q %w", s, ErrRange)
 		}
 		return 0, fmt.Errorf("%q is not a number with an optional suffix K, M, G or T", s)
 	}
 	x *= factor
 	if !(x >= 0) || math.IsInf(x, 0) {
-		return 0, fmt.Errorf("%q is out of range", s)
+		return 0, fmt.Errorf("%q %w", s, ErrRange)
 	}
 	return x, nil
 }

@@ -30,10 +30,16 @@ import (
 const (
 	minBuffer     = 4 << 10
 	defaultBuffer = 1 << 20
-	maxBuffer     = 4 << 20
+	maxBuffer     = MaxBuffer
 	// udpSendBuffer holds a sender back before the endpoint's own queue of 4 MiB is full and drops.
 	udpSendBuffer = 1 << 20
 )
+
+// MaxBuffer is the largest buffer of a socket in bytes. Beyond it gVisor takes the wish for this much without a word.
+const MaxBuffer = 4 << 20
+
+// CongestionControls are the names of those that gVisor's TCP has.
+func CongestionControls() []string { return []string{"reno", "cubic"} }
 
 // nicID is the number of the stack's one interface.
 const nicID tcpip.NICID = 1

@@ -524,6 +524,13 @@ func TestLossDetectionSuitsTheSizeOfPackets(t *testing.T) {
 		if err := d.Stack.TransportProtocolOption(tcp.ProtocolNumber, &r); err != nil {
 			t.Fatal(err)
 		}
+		var known tcpip.TCPAvailableCongestionControlOption
+		if err := d.Stack.TransportProtocolOption(tcp.ProtocolNumber, &known); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(CongestionControls(), " "); got != string(known) {
+			t.Errorf("congestion controls %q, the stack has %q", got, known)
+		}
 		if off := r&tcpip.TCPRACKLossDetection == 0; off != tc.off {
 			t.Errorf("GSO %s: RACK off is %v, want %v", tc.name, off, tc.off)
 		}
