@@ -152,7 +152,7 @@ func (c *config) summary(w io.Writer, r *result, driver, peer link.Stats) {
 			fmt.Fprintf(w, ", %d retransmits, %d retransmission timeouts\n", d.d.Retransmits, d.d.TCP.Timeouts)
 			if d.d.Retransmits > 0 {
 				// gVisor finds out by time stamps and duplicate SACKs, and only about some.
-				fmt.Fprintf(w, "            at least %d of TCP's recoveries were spurious: nothing had been lost\n", d.d.TCP.SpuriousRecoveries)
+				fmt.Fprintf(w, "            TCP recoveries where nothing had been lost (spurious): %d or more\n", d.d.TCP.SpuriousRecoveries)
 			}
 		}
 	}

@@ -277,7 +277,7 @@ func TestSummary(t *testing.T) {
 		{"damage there", func(r *result) { r.Peer = map[string]uint64{damagedFrames: 4} }, "  frames received damaged: 0 here, 4 at the peer\n"},
 		{"retransmits", func(r *result) {
 			r.Upload = &direction{Retransmits: 9, TCP: netdev.TCPStats{SpuriousRecoveries: 2}}
-		}, "  at least 2 of TCP's recoveries were spurious"},
+		}, "  TCP recoveries where nothing had been lost (spurious): 2 or more\n"},
 		{"slow", func(r *result) { r.HostStall = hostStall{0.5, 1.5} }, "  host_stall 0.500 s (1.50 %): this machine was too slow for the wire, the figures are void\n"},
 	} {
 		r := good

@@ -2,6 +2,7 @@ package iperf3
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -259,5 +260,21 @@ func TestJSONHasUpstreamsKeys(t *testing.T) {
 				number(t, b, "start", "test_start", k)
 			}
 		})
+	}
+}
+
+// The banner says that the server waits for a test. One that was told to stop does not.
+func TestNoBannerAfterAStop(t *testing.T) {
+	var out lockedBuffer
+	s := startServer(t, ServerOptions{Output: &out})
+	s.good(t)
+	if _, err := s.try(ClientOptions{Interval: 100 * time.Millisecond, OnInterval: func(Interval) { s.Close() }}); !errors.Is(err, ErrTerminated) {
+		t.Errorf("the client of a server that was stopped: %v", err)
+	}
+	if err := s.wait(); err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(out.String(), "Server listening"); n != 2 {
+		t.Errorf("%d banners, want one before each of two tests:\n%s", n, out.String())
 	}
 }
