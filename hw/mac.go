@@ -177,6 +177,9 @@ func (m *MAC) Close() error {
 		err = m.swr()
 	}
 	m.running = false
+	if err == nil {
+		m.tx.abandon()
+	}
 	m.readCounters()
 
 	// From here on nobody begins anything, and whoever holds the bus or the counters is waited for.

@@ -221,10 +221,14 @@ func (r *TXRing) Kick() {
 // Reclaim frees the slots of all frames completed since the last call, in order. It reads one descriptor word of each frame,
 // the status in its last slot, once, and that of the first frame that is not completed.
 func (r *TXRing) Reclaim() TXDone {
-	var d TXDone
 	if r.closed.Load() {
-		return d
+		return TXDone{}
 	}
+	return r.reclaim()
+}
+
+func (r *TXRing) reclaim() TXDone {
+	var d TXDone
 	r.scans.Add(1) // before prod is read, see Commit
 	var t txTally
 	cons := r.cons.Load()
@@ -255,14 +259,7 @@ func (r *TXRing) Reclaim() TXDone {
 // rebuild empties the ring and writes every descriptor anew, owned by the CPU. The transmit DMA is stopped; the list base
 // must be written before it starts again, as it would go on where it stopped.
 func (r *TXRing) rebuild() {
-	cons := r.cons.Load()
-	pending := int(r.prod.Load() - cons)
-	for n := 0; n < pending; {
-		f := r.shadow[r.at(r.tail, n)]
-		n += int(f.slots)
-		r.stats.flushed.Add(1)
-	}
-	r.cons.Store(cons + uint32(pending))
+	r.dropPending()
 	r.head, r.tail = 0, 0
 	r.Discard()
 	for i := range r.slots {
@@ -273,10 +270,28 @@ func (r *TXRing) rebuild() {
 	r.mem.Barrier()
 }
 
+// dropPending counts the frames still in the ring as flushed and forgets them.
+func (r *TXRing) dropPending() {
+	cons := r.cons.Load()
+	pending := int(r.prod.Load() - cons)
+	for n := 0; n < pending; {
+		f := r.shadow[r.at(r.tail, n)]
+		n += int(f.slots)
+		r.stats.flushed.Add(1)
+	}
+	r.cons.Store(cons + uint32(pending))
+}
+
+// abandon is the end of a ring whose DMA has stopped: what was sent is counted as that, the rest as flushed.
+func (r *TXRing) abandon() {
+	r.reclaim()
+	r.dropPending()
+}
+
 // TXStats counts what became of frames, since Open. A frame with an error is in Errors and under one cause for each bit.
 type TXStats struct {
 	Frames, Bytes uint64 // completed, those with errors included; bytes without FCS and padding
-	Flushed       uint64 // thrown away in the ring by Start, Reset or RestartTX
+	Flushed       uint64 // thrown away in the ring by Start, Reset, RestartTX or Close
 	Errors        uint64
 	Underflow     uint64 // FIFO ran dry
 	Jabber        uint64

@@ -21,8 +21,9 @@ const (
 
 // carrier is what the poll loop knows of the link.
 type carrier struct {
-	link hw.Link
-	next time.Time
+	link   hw.Link
+	next   time.Time
+	hasPHY bool // a PHY has answered
 }
 
 // LinkState is the state of the link: speed and duplex mode in use, and whether there is a link at all.
@@ -30,15 +31,17 @@ func (e *Endpoint) LinkState() (l hw.Link, up bool) {
 	return hw.Link{Speed: int(e.stats.linkSpeed.Load()), FullDuplex: e.stats.linkDuplex.Load()}, e.linkUp.Load()
 }
 
-// checkCarrier asks the PHY and follows a change. A board without a PHY on the bus is taken to have a link of a gigabit: it
-// is wired to a switch chip.
+// checkCarrier asks the PHY and follows a change. A board on which no PHY ever answered is taken to be wired to a switch chip
+// or another MAC, at the speed that its wiring is for. A PHY that no longer answers leaves the link as it was.
 func (e *Endpoint) checkCarrier() {
 	l, up := e.opts.Link, true
 	if l.Speed == 0 {
 		var err error
 		l, up, err = e.mac.LinkStatus()
-		if errors.Is(err, hw.ErrNoPHY) {
-			l, up = hw.Link{Speed: 1000, FullDuplex: true}, true
+		if err == nil {
+			e.carrier.hasPHY = true
+		} else if errors.Is(err, hw.ErrNoPHY) && !e.carrier.hasPHY {
+			l, up = e.mac.Link(), true
 		} else if err != nil {
 			e.report("PHY", err)
 			up = e.linkUp.Load()

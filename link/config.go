@@ -72,23 +72,30 @@ func (e *Endpoint) JoinMulticast(group [6]byte) error {
 	if group[0]&1 == 0 || group == broadcast {
 		return fmt.Errorf("link: %w: % x is no multicast address", ErrOptions, group)
 	}
-	e.regroup(func(groups map[[6]byte]bool) { groups[group] = true })
+	e.regroup(group, true)
 	return nil
 }
 
 // LeaveMulticast undoes JoinMulticast. Leaving a group that was not joined changes nothing.
 func (e *Endpoint) LeaveMulticast(group [6]byte) {
-	e.regroup(func(groups map[[6]byte]bool) { delete(groups, group) })
+	e.regroup(group, false)
 }
 
 // regroup replaces the set of groups: the receive path reads the old one until then.
-func (e *Endpoint) regroup(f func(map[[6]byte]bool)) {
+func (e *Endpoint) regroup(group [6]byte, join bool) {
 	e.change(func(w *wishes) {
+		if w.groups[group] == join && (w.joined || !join) {
+			return
+		}
 		groups := make(map[[6]byte]bool, len(w.groups)+1)
 		for g := range w.groups {
 			groups[g] = true
 		}
-		f(groups)
+		if join {
+			groups[group] = true
+		} else {
+			delete(groups, group)
+		}
 		w.joined, w.groups = true, groups
 		e.groups.Store(&groups)
 	})

@@ -81,6 +81,9 @@ func New(port hw.Port, opts Options) (*Endpoint, error) {
 	}
 	cfg := opts.Hardware
 	cfg.Address, cfg.TXSlots, cfg.RXSlots, cfg.Logger = opts.Address, opts.TXSlots, opts.RXSlots, opts.Logger
+	if opts.SoftwareRXChecksum {
+		cfg.NoRXChecksum = true // an engine that is on drops what it takes for damaged
+	}
 	mac, err := hw.Open(port, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("link: %w", err)
@@ -89,9 +92,9 @@ func New(port hw.Port, opts Options) (*Endpoint, error) {
 		opts: opts, port: port, mac: mac, irq: port.Interrupt(), clock: port.Clock(),
 		done: make(chan struct{}),
 	}
-	if need := slotsPerFrame(opts.MTU, mac.TX().SlotBytes()); need > mac.TX().Slots() {
+	if err := e.checkMTU(opts.MTU); err != nil {
 		mac.Close()
-		return nil, fmt.Errorf("link: %w: TXSlots is %d, want at least %d for one frame", ErrOptions, opts.TXSlots, need)
+		return nil, err
 	}
 	e.mtu.Store(opts.MTU)
 	e.address.Store(addressBits(mac.Address()))
@@ -113,11 +116,18 @@ func (e *Endpoint) bringUp() error {
 		return err
 	}
 	e.setGSO(1000)
+	if l := e.opts.Link; l.Speed != 0 {
+		if err := e.mac.SetLink(l); err != nil {
+			return err
+		}
+	}
 	e.checkCarrier()
 	if err := e.mac.Start(); err != nil {
 		return err
 	}
-	e.watch.progress(e.clock.Now())
+	now := e.clock.Now()
+	e.watch.progress(now)
+	e.watch.lastRX = now
 	e.mac.EnableInterrupts()
 	return e.irq.Enable()
 }
@@ -131,12 +141,26 @@ func (e *Endpoint) MTU() uint32 { return e.mtu.Load() }
 // SetMTU implements stack.LinkEndpoint. A value out of range, which ChangeMTU would refuse, is ignored.
 func (e *Endpoint) SetMTU(mtu uint32) { _ = e.ChangeMTU(mtu) }
 
-// ChangeMTU sets the MTU: 68..1500. Packets queued for a larger one are dropped with a count when their turn comes.
+// ChangeMTU sets the MTU: 68..1500, less if the slots or FIFOs of the MAC are small. Packets queued for a larger one are
+// dropped with a count when their turn comes; the GSO size follows for new connections.
 func (e *Endpoint) ChangeMTU(mtu uint32) error {
-	if mtu < minMTU || mtu > maxMTU {
-		return fmt.Errorf("link: %w: MTU is %d, want %d..%d", ErrOptions, mtu, minMTU, maxMTU)
+	if err := e.checkMTU(mtu); err != nil {
+		return err
 	}
 	e.mtu.Store(mtu)
+	e.setGSO(int(e.stats.linkSpeed.Load()))
+	return nil
+}
+
+// checkMTU refuses an MTU that is out of range or that the MAC cannot send or receive.
+func (e *Endpoint) checkMTU(mtu uint32) error {
+	if largest := min(maxMTU, e.mac.MaxMTU()); mtu < minMTU || int(mtu) > largest {
+		return fmt.Errorf("link: %w: MTU is %d, want %d..%d", ErrOptions, mtu, minMTU, largest)
+	}
+	tx := e.mac.TX()
+	if need := slotsFor(int(mtu)+ethernetHeader+vlanTag, tx.SlotBytes()); need > tx.Slots() {
+		return fmt.Errorf("link: %w: TXSlots is %d, want at least %d for one frame", ErrOptions, tx.Slots(), need)
+	}
 	return nil
 }
 

@@ -43,6 +43,7 @@ type groFlow struct {
 	size    int                 // payload of its first segment
 	payload int                 // payload so far
 	merged  int                 // segments in it
+	dup     bool                // a pure ACK that repeats the one before
 }
 
 // gro merges the TCP segments of a batch that continue one another into one packet each, as Linux does (net/core/gro.c),
@@ -62,9 +63,13 @@ func (g *gro) add(s *segment) {
 	f := g.flow(s)
 	tcp := header.TCP(s.tcp)
 	flags := tcp.Flags()
+	dup := false
 	plain := flags&^header.TCPFlagPsh == header.TCPFlagAck // nothing but ACK and PSH
 	switch {
 	case f.pkt == nil:
+	case plain && s.payload == 0 && f.payload == 0 && header.TCP(f.tcp).AckNumber() == tcp.AckNumber():
+		dup = true
+		g.release(f)
 	case plain && s.payload > 0 && f.continuedBy(s):
 		f.append(s)
 		g.mergedSegments++
@@ -87,7 +92,7 @@ func (g *gro) add(s *segment) {
 	}
 	*f = groFlow{
 		key: s.key, pkt: pkt, ip: s.ip, tcp: s.tcp,
-		next: tcp.SequenceNumber() + uint32(s.payload), size: s.payload, payload: s.payload, merged: 1,
+		next: tcp.SequenceNumber() + uint32(s.payload), size: s.payload, payload: s.payload, merged: 1, dup: dup,
 	}
 }
 
@@ -145,7 +150,7 @@ func (f *groFlow) append(s *segment) {
 // acknowledgement number is a duplicate or a window update and is kept; so is an ACK with SACK blocks, and one whose
 // window reaches further than that of s.
 func (f *groFlow) supersededBy(s *segment) bool {
-	if f.payload > 0 {
+	if f.payload > 0 || f.dup {
 		return false
 	}
 	a, b := header.TCP(f.tcp), header.TCP(s.tcp)

@@ -152,6 +152,8 @@ func TestInput(t *testing.T) {
 		"for another station":   {frame: ethernet(stranger, 0x88b5, 46)},
 		"802.3 length frame":    {frame: ethernet(me, 46, 46), counter: "RXLLC"},
 		"wrong FCS":             {frame: ethernet(me, 0x88b5, 46), bad: true},
+		"one byte too large":    {frame: tooBig(1501), counter: "RXTooLong"},
+		"tag and a byte more":   {frame: ethernet(me, 0x8100, 1505), counter: "RXTooLong"},
 		"two bytes too large":   {frame: tooBig(1506)},
 		"giant":                 {frame: tooBig(4000)},
 		"good UDP":              {frame: datagram(me, 100, nil), want: []delivery{{etherTypeIPv4, tcpip.PacketHost, 128, true}}},
@@ -208,7 +210,7 @@ func count(s Stats, name string) (n uint64) {
 
 // Whatever the verdict of the MAC, software comes to the same one.
 func TestSoftwareChecksum(t *testing.T) {
-	w := newWire(t, Options{SoftwareRXChecksum: true, Hardware: hw.Config{NoRXChecksum: true}})
+	w := newWire(t, Options{SoftwareRXChecksum: true})
 	me := w.Address()
 	for _, f := range [][]byte{
 		station(me, rx{n: 100}.frame()),
@@ -246,6 +248,11 @@ func TestFilters(t *testing.T) {
 	if !deliveredTo(mdns) || !deliveredTo(allNodes) {
 		t.Error("multicast is not passed by default")
 	}
+	w.LeaveMulticast(mdns)
+	applied()
+	if !deliveredTo(mdns) || !deliveredTo(allNodes) {
+		t.Error("leaving a group that was not joined has changed something")
+	}
 	if err := w.JoinMulticast(mdns); err != nil {
 		t.Fatal(err)
 	}
@@ -261,6 +268,7 @@ func TestFilters(t *testing.T) {
 	if !deliveredTo(mdns) || deliveredTo(allNodes) || deliveredTo(collision) || !deliveredTo(broadcast) {
 		t.Error("wrong groups after a join")
 	}
+	w.LeaveMulticast(allNodes) // not joined: changes nothing
 	w.LeaveMulticast(mdns)
 	applied()
 	if deliveredTo(mdns) {

@@ -2,6 +2,7 @@ package link
 
 import (
 	"bytes"
+	"log/slog"
 	"runtime"
 	"strconv"
 
@@ -35,7 +36,7 @@ func (e *Endpoint) SetOnCloseAction(f func()) {
 }
 
 // Close implements stack.LinkEndpoint. It removes the NIC, if there is one, stops the MAC, proves that its DMA has stopped,
-// drops everything queued and closes the port, and returns when all of that has happened and no goroutine is left. Called
+// drops everything queued and closes the port (or, without that proof, leaves it open, counted as a HardwareError), and returns when all of that has happened and no goroutine is left. Called
 // from within a delivery, by a handler that the stack runs on the delivering goroutine, it only starts that. It may be
 // called any number of times.
 func (e *Endpoint) Close() {
@@ -58,13 +59,23 @@ func (e *Endpoint) Close() {
 
 // shutdown is the end of the poll loop.
 func (e *Endpoint) shutdown() {
+	e.stopping.Store(true)
 	e.queue.close()
 	e.txmu.Lock() // a pump that is running ends; none starts
 	e.paused = true
 	e.txmu.Unlock()
 	e.linkUp.Store(false)
-	e.report("stop", e.mac.Close())
-	e.report("close port", e.port.Close())
+	// Frames still in the ring are lost, and counted.
+	flushed := e.mac.TX().Stats().Flushed
+	err := e.mac.Close()
+	e.stats.txFlushed.Add(e.mac.TX().Stats().Flushed - flushed)
+	if err == nil {
+		err = e.port.Close()
+	} // else the DMA may still run, into memory that must stay what it is: the port stays open
+	if err != nil {
+		e.stats.hardwareErrors.Add(1)
+		e.log(slog.LevelError, "the MAC did not stop", "err", err)
+	}
 	e.drain()
 	close(e.done)
 }

@@ -150,13 +150,17 @@ func checkGSO(size int, mtu uint32) error {
 
 // minGSO is the smallest GSO size worth having: two segments. With one there is nothing to cut.
 func minGSO(mtu uint32) int {
-	return tcpReserve + 2*(int(mtu)-80)
+	return tcpReserve + 2*mssOf(mtu)
 }
+
+// mssOf is the payload of gVisor's full segments over IPv4: MTU less IP header, TCP header and all TCP options. Small MTUs
+// leave nothing of it; 8 is the least that is cut.
+func mssOf(mtu uint32) int { return max(int(mtu)-80, 8) }
 
 // autoGSO is the size for a link of the given speed: what the wire carries in a millisecond, so that one packet does not
 // hold the queue for longer, but two segments at least and 46 at most, in whole segments.
 func autoGSO(speedMbps int, mtu uint32) int {
-	mss := int(mtu) - 80
+	mss := mssOf(mtu)
 	bytesPerMillisecond := speedMbps * 1000 / 8
 	n := max(2, min(bytesPerMillisecond/mss, (maxGSO-tcpReserve)/mss))
 	return tcpReserve + n*mss

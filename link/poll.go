@@ -72,7 +72,9 @@ func (e *Endpoint) serve() {
 		if spin == maxSpin {
 			runtime.Gosched() // one core must be able to run the receivers of all this
 			if !e.clock.Now().Before(e.nextTick) {
-				return // the line is masked: unmasking it brings the loop back at once
+				// What is left in the rings was acknowledged already, so no interrupt will tell of it.
+				e.irq.Wake()
+				return
 			}
 			spin = 0
 		}
@@ -84,13 +86,13 @@ func (e *Endpoint) housekeeping() {
 	now := e.clock.Now()
 	if !now.Before(e.carrier.next) {
 		e.checkCarrier()
-		if e.pending.Load() {
-			e.turnTX() // the link is back
-		}
 	}
 	if !now.Before(e.nextTick) {
 		e.nextTick = now.Add(tick)
 		e.watchTX(now)
 		e.watchRX(now)
+	}
+	if e.pending.Load() || e.cfgChange.Load() {
+		e.irq.Wake() // the link is back, or the MAC
 	}
 }

@@ -47,21 +47,17 @@ func (e *Endpoint) WritePackets(pkts stack.PacketBufferList) (int, tcpip.Error) 
 func (e *Endpoint) enqueue(pkt *stack.PacketBuffer) tcpip.Error {
 	size := pkt.Size()
 	mtu := int(e.mtu.Load())
-	segment := size
 	if needsCutting(pkt) {
-		mss := int(pkt.GSOOptions.MSS)
-		headers, payload := pkt.HeaderSize(), pkt.Data().Size()
-		if mss < 8 && payload > mss || headers > maxHeaders {
+		if mss := int(pkt.GSOOptions.MSS); mss < 8 && pkt.Data().Size() > mss || pkt.HeaderSize() > maxHeaders {
 			e.stats.txBadGSO.Add(1)
 			return &tcpip.ErrMalformedHeader{}
 		}
-		segment = headers + min(mss, payload)
 	}
 	switch {
 	case e.stopping.Load():
 		e.stats.txClosed.Add(1)
 		return &tcpip.ErrClosedForSend{}
-	case segment > mtu+ethernetHeader:
+	case largestFrame(pkt) > mtu+ethernetHeader:
 		e.stats.txTooLong.Add(1)
 		return &tcpip.ErrMessageTooLong{}
 	case size < ethernetHeader:
@@ -85,6 +81,14 @@ func (e *Endpoint) enqueue(pkt *stack.PacketBuffer) tcpip.Error {
 	}
 	e.stats.txQueueFull.Add(1)
 	return &tcpip.ErrNoBufferSpace{}
+}
+
+// largestFrame is the length of the largest frame that pkt will make.
+func largestFrame(pkt *stack.PacketBuffer) int {
+	if needsCutting(pkt) {
+		return pkt.HeaderSize() + min(int(pkt.GSOOptions.MSS), pkt.Data().Size())
+	}
+	return pkt.Size()
 }
 
 // wireBytes is what pkt will occupy on the wire, all its frames together.
@@ -164,7 +168,6 @@ func (e *Endpoint) pump(done []*stack.PacketBuffer, frames, bytes int) (r pumped
 	}
 	tx := e.mac.TX()
 	mtu := int(e.mtu.Load())
-	need := slotsPerFrame(uint32(mtu), tx.SlotBytes())
 	free := tx.Free()
 	spacing := int(e.icBytes.Load())
 	committed := 0
@@ -174,27 +177,23 @@ func (e *Endpoint) pump(done []*stack.PacketBuffer, frames, bytes int) (r pumped
 			if pkt == nil {
 				break
 			}
-			if !e.cut.load(pkt, mtu) {
-				e.stats.txBadGSO.Add(1)
-				done[r.released] = pkt
-				r.released++
-				if r.released == len(done) {
-					r.more = true
-					break
-				}
-				continue
+			refused := &e.stats.txBadGSO
+			if largestFrame(pkt) > mtu+ethernetHeader { // the MTU has shrunk since
+				refused = &e.stats.txTooLong
+			} else if e.cut.load(pkt, mtu) {
+				refused = nil
 			}
-			if e.cut.plain && e.cut.left > mtu+ethernetHeader { // the MTU has shrunk since
-				e.stats.txTooLong.Add(1)
-				done[r.released] = e.cut.finish()
-				r.released++
-				if r.released == len(done) {
+			if refused != nil {
+				refused.Add(1)
+				done[r.released] = pkt
+				if r.released++; r.released == len(done) {
 					r.more = true
 					break
 				}
 				continue
 			}
 		}
+		need := slotsFor(e.cut.frameBytes(), tx.SlotBytes())
 		if r.frames >= frames || r.bytes >= bytes || r.released == len(done) {
 			r.more = true
 			break
@@ -239,10 +238,8 @@ func (e *Endpoint) pump(done []*stack.PacketBuffer, frames, bytes int) (r pumped
 	return r
 }
 
-// slotsPerFrame is the number of ring slots that the largest frame takes.
-func slotsPerFrame(mtu uint32, slotBytes int) int {
-	return (int(mtu) + ethernetHeader + vlanTag + slotBytes - 1) / slotBytes
-}
+// slotsFor is the number of ring slots that a frame takes.
+func slotsFor(frame, slotBytes int) int { return max(1, (frame+slotBytes-1)/slotBytes) }
 
 // turnTX reclaims what the MAC has sent and pumps. It runs in the poll loop. more says that there is work left that nothing
 // will wake the loop for.

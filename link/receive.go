@@ -66,7 +66,13 @@ func (e *Endpoint) receiveFrame(rx *hw.RXRing, f hw.RXFrame, d *dispatcher) {
 		e.stats.rxDetached.Add(1)
 	default:
 		v = buffer.NewViewSize(f.Len)
-		rx.CopyOut(v.AsSlice())
+		b := v.AsSlice()
+		rx.CopyOut(b)
+		if f.Len > int(e.mtu.Load())+ethernetHeader && binary.BigEndian.Uint16(b[12:]) != etherTypeVLAN {
+			e.stats.rxTooLong.Add(1) // only a tag may make a frame longer
+			v.Release()
+			v = nil
+		}
 	}
 	rx.Release()
 	if v != nil {
@@ -95,6 +101,9 @@ func (e *Endpoint) input(v *buffer.View, verdict hw.Verdict) {
 		e.stats.rxTagged.Add(1) // the stack has no VLANs; it counts the packet as of an unknown protocol
 	}
 	ip, ok := parseIP(typ, b[ethernetHeader:])
+	if ok && (ip.fragment || ip.proto == uint8(header.TCPProtocolNumber)) && (ip.fragment || len(b) < ethernetHeader+ip.total) {
+		e.gro.flush() // it will not be held, and must not overtake what is
+	}
 	switch e.verify(b[ethernetHeader:], ip, ok, verdict) {
 	case sumBad:
 		e.stats.rxChecksum.Add(1)

@@ -41,6 +41,8 @@ func (e *Endpoint) handle(c hw.Cause) {
 	}
 	if c.RXUnavailable() {
 		e.stats.rxUnavailable.Add(1)
+		// The engine may have met a slot just before it was given back, and suspended after Resume had looked.
+		e.mac.RX().Resume()
 	}
 	if c.Fatal() && !e.watch.broken {
 		e.stats.fatalErrors.Add(1)
@@ -62,12 +64,12 @@ func (e *Endpoint) watchTX(now time.Time) {
 	tx := e.mac.TX()
 	switch idle := now.Sub(w.lastTX); {
 	case tx.Pending() == 0 || !e.linkUp.Load():
-		w.progress(now)
+		w.lastTX = now // but no progress: a restart empties the ring, which proves nothing
 	case idle < e.opts.HangTime/2:
 	case e.mac.Debug().PausedByPeer():
 		e.stats.txPaused.Add(1)
 		w.progress(now)
-	case !w.kicked:
+	case !w.kicked && !w.rebuilt:
 		w.kicked = true
 		e.stats.txRekicks.Add(1)
 		tx.Kick()
@@ -75,7 +77,7 @@ func (e *Endpoint) watchTX(now time.Time) {
 	case !w.rebuilt:
 		w.rebuilt = true
 		e.restartTX()
-	case idle >= 2*e.opts.HangTime:
+	default: // silent after a restart as well
 		e.reset("transmitter is stuck")
 	}
 }
@@ -93,10 +95,12 @@ func (e *Endpoint) watchRX(now time.Time) {
 	c := e.mac.Counters()
 	lost := c.RXMissed + overflows(c, e.mac.Feature())
 	frames := e.stats.rxPackets.Load() + e.mac.RX().Stats().Frames + e.mac.RX().Stats().Errors
-	if frames != w.rxFrames || lost < w.rxLost+rxDeadLosses {
-		if frames != w.rxFrames || lost == w.rxLost {
-			w.lastRX, w.rxFrames, w.rxLost = now, frames, lost
-		}
+	if frames != w.rxFrames || lost == w.rxLost {
+		w.lastRX, w.rxFrames, w.rxLost = now, frames, lost
+		return
+	}
+	if lost < w.rxLost+rxDeadLosses {
+		w.lastRX = now
 		return
 	}
 	if now.Sub(w.lastRX) >= e.opts.HangTime/2 {
@@ -118,11 +122,12 @@ func overflows(c hw.Counters, f hw.Feature) uint64 {
 // restartTX restarts the transmit engine alone. Frames in the ring are lost; TCP sends them again.
 func (e *Endpoint) restartTX() {
 	e.pause(true)
-	lost := e.mac.TX().Pending()
+	flushed := e.mac.TX().Stats().Flushed
 	err := e.mac.RestartTX()
 	e.pause(false)
+	lost := e.mac.TX().Stats().Flushed - flushed
 	e.stats.txRestarts.Add(1)
-	e.stats.txFlushed.Add(uint64(lost))
+	e.stats.txFlushed.Add(lost)
 	e.log(slog.LevelWarn, "transmit engine restarted", "lost", lost, "err", err)
 	if err != nil {
 		e.reset("transmit engine does not restart")
@@ -133,19 +138,20 @@ func (e *Endpoint) restartTX() {
 // bad wire, what waits in the queue is sent afterwards.
 func (e *Endpoint) reset(why string) {
 	e.pause(true)
-	lost := e.mac.TX().Pending()
+	flushed := e.mac.TX().Stats().Flushed
 	err := e.mac.Reset()
 	if err == nil {
 		err = e.mac.Start()
 	}
+	lost := e.mac.TX().Stats().Flushed - flushed
 	e.stats.resets.Add(1)
+	e.stats.txFlushed.Add(lost)
 	e.log(slog.LevelWarn, "MAC reset", "why", why, "lost", lost, "err", err)
 	if err != nil {
 		e.stats.resetsFailed.Add(1)
 		e.breakDown(err.Error())
 		return
 	}
-	e.stats.txFlushed.Add(uint64(lost))
 	e.watch.broken = false
 	e.watch.progress(e.clock.Now())
 	e.mac.EnableInterrupts()

@@ -123,6 +123,14 @@ func (c *cutter) parse(n int) bool {
 	return true
 }
 
+// frameBytes is the length of the largest frame still to come.
+func (c *cutter) frameBytes() int {
+	if c.plain {
+		return c.left
+	}
+	return c.hdrLen + min(c.mss, c.left)
+}
+
 // loaded says whether there is a packet to cut frames from.
 func (c *cutter) loaded() bool { return c.pkt != nil }
 
