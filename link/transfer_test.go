@@ -7,6 +7,25 @@ import (
 	"dwnet/hw/sim"
 )
 
+// A board that is wired for 100 Mbit/s comes up and works, resets included (case RST-01).
+func TestRMIIBoard(t *testing.T) {
+	checkGoroutines(t)
+	x, y := newBoard(t, sim.Options{PHYMode: "rmii"}), newBoard(t, sim.Options{PHYMode: "rmii"})
+	cable, err := sim.Connect(x, y, sim.CableOptions{SpeedMbps: 100, BackPressure: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cable.Close()
+	a, b := newHost(t, x, 1, Options{}), newHost(t, y, 2, Options{})
+	transfer(t, a, b, false, 1<<20)
+	x.Faults().InjectBusError(sim.BusErrorTXData)
+	eventually(t, "reset", func() bool { return a.ep.Stats().Resets > 0 })
+	transfer(t, b, a, false, 1<<20)
+	if l, up := a.ep.LinkState(); !up || l.Speed != 100 {
+		t.Errorf("link %+v, up %t", l, up)
+	}
+}
+
 // Bytes sent are bytes received, with and without segmentation, over both IP versions, at each speed, and the driver breaks
 // no rule of the hardware while doing so.
 func TestTransfer(t *testing.T) {

@@ -50,9 +50,10 @@ func (b *Board) softReset() {
 }
 
 // retryReset reports whether a write may be done although a software reset is under way: one that hangs because PS does
-// not fit the PHY is cured by setting PS and asking again.
+// not fit the PHY is cured by setting PS, which the reset itself has cleared, and asking again.
 func (b *Board) retryReset(off, v uint32) bool {
-	return b.resetAt == never && b.needsPS() && (off == regConfig || off == regBusMode && v&busSWR != 0)
+	return b.needsPS() && (off == regConfig && (v&cfgPS != 0 || b.resetAt == never) ||
+		b.resetAt == never && off == regBusMode && v&busSWR != 0)
 }
 
 // needsPS reports whether the PHY's clock is a 10/100 one, which a MAC set to 1000 cannot reset with (U-Boot
