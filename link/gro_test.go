@@ -169,6 +169,10 @@ func TestGRO(t *testing.T) {
 			[]rx{{ack: 10, window: 7}, {ack: 10, window: 7}, {ack: 10, window: 7}},
 			[]got{{Ack: 10, Window: 7, Flags: ackFlag}, {Ack: 10, Window: 7, Flags: ackFlag}, {Ack: 10, Window: 7, Flags: ackFlag}},
 		},
+		"the last of several duplicates, too": {
+			[]rx{{ack: 10, window: 7}, {ack: 10, window: 7}, {ack: 20, window: 7}},
+			[]got{{Ack: 10, Window: 7, Flags: ackFlag}, {Ack: 10, Window: 7, Flags: ackFlag}, {Ack: 20, Window: 7, Flags: ackFlag}},
+		},
 		"window updates and shrinking windows are kept": {
 			[]rx{{ack: 10, window: 7}, {ack: 10, window: 9}, {ack: 20, window: 3}},
 			[]got{{Ack: 10, Window: 7, Flags: ackFlag}, {Ack: 10, Window: 9, Flags: ackFlag}, {Ack: 20, Window: 3, Flags: ackFlag}},
