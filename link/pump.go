@@ -26,7 +26,8 @@ const (
 // its own to each that it queues. It returns how many were queued, and with the first that was not: ErrMessageTooLong
 // if it or its segments exceed the MTU, ErrMalformedHeader if it asks for segmentation in a way that cannot be
 // followed, ErrNoBufferSpace if the queue is full, ErrClosedForSend after Close. The rest of the list is still tried: each
-// dropped packet is counted. While the link is down TCP is queued and anything else dropped with a count and no error.
+// dropped packet is counted. While the link is down TCP is queued and anything else dropped with a count, and neither
+// is an error.
 func (e *Endpoint) WritePackets(pkts stack.PacketBufferList) (int, tcpip.Error) {
 	var first tcpip.Error
 	n := 0

@@ -101,23 +101,21 @@ func (e *Endpoint) input(v *buffer.View, verdict hw.Verdict) {
 		e.stats.rxTagged.Add(1) // the stack has no VLANs; it counts the packet as of an unknown protocol
 	}
 	ip, ok := parseIP(typ, b[ethernetHeader:])
-	if ok && (ip.fragment || ip.proto == uint8(header.TCPProtocolNumber)) && (ip.fragment || len(b) < ethernetHeader+ip.total) {
-		e.gro.flush() // it will not be held, and must not overtake what is
-	}
-	switch e.verify(b[ethernetHeader:], ip, ok, verdict) {
-	case sumBad:
+	sum := e.verify(b[ethernetHeader:], ip, ok, verdict)
+	if sum == sumBad {
 		e.stats.rxChecksum.Add(1)
 		v.Release()
-	case sumGood:
-		var s segment
-		if !e.opts.Forwarding && s.fill(v, typ, pktType, ip) {
-			e.gro.add(&s)
-			return
-		}
-		e.deliver(newPacket(v, typ, pktType), true)
-	default:
-		e.deliver(newPacket(v, typ, pktType), false)
+		return
 	}
+	var s segment
+	if sum == sumGood && !e.opts.Forwarding && s.fill(v, typ, pktType, ip) {
+		e.gro.add(&s)
+		return
+	}
+	if ok && (ip.fragment || ip.proto == uint8(header.TCPProtocolNumber)) {
+		e.gro.flush() // a segment that cannot be held must not overtake those of its flow that are
+	}
+	e.deliver(newPacket(v, typ, pktType), sum == sumGood)
 }
 
 // classify says for whom a frame is. Multicast that was not joined counts as for another host.
